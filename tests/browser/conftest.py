@@ -22,6 +22,7 @@ NAMES = (
 ARGUMENTS = (
     *("--no-sandbox", "--disable-gpu", "--no-first-run", "--disable-background-networking"),
     *("--disable-site-isolation-trials", "--renderer-process-limit=1"),  # one process shows one document after another
+    *("--use-fake-device-for-media-stream", "--use-fake-ui-for-media-stream"),  # a microphone that beeps
     "--js-flags=--no-opt",  # no document lives long enough to win back what its most thorough compiler costs
 )
 PATIENCE = 120_000

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import json
+import sys
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -14,6 +17,7 @@ from demur.study.design import read_design
 from demur.study.export import StudyRecord
 from demur.study.folder import new_folder
 from demur.study.pairing import plan_for
+from study.designs import SMALL, write_small
 from study.serving import Served
 
 QUICK = {"delay = 5.0": "delay = 0.5", "connect = 1.0": "connect = 0.2", 'names = ["you"]': 'names = ["you", "other"]'}
@@ -136,3 +140,69 @@ def test_a_second_window_takes_over_and_leaving_ends_it(study: Served, open_page
     second.click("#leave-now")
     second.wait_for_selector("text=You have left the study")
     second.close()
+
+
+def test_a_cut_of_the_network_loses_nothing_and_doubles_nothing(study: Served, open_page: Callable[..., Any]) -> None:
+    page = open_page().context.new_page()
+    sockets: list[Any] = []
+    cut: list[bool] = []
+
+    def route(socket: Any) -> None:
+        if cut:
+            socket.close()
+            return
+        socket.connect_to_server()
+        sockets.append(socket)
+
+    page.route_web_socket("**/ws/participant", route)
+    page.goto(study.links["Participants"])
+    page.click("#join")
+    page.wait_for_selector("text=Before you begin")
+    cut.append(True)
+    sockets[0].close()
+    page.wait_for_selector("text=The connection is lost")
+    page.click("text=I agree")
+    cut.clear()
+    page.wait_for_selector("text=A few questions")
+    assert len(sockets) > 1
+    page.close()
+    record = StudyRecord.of(study.folder)
+    person = list(record.state.participants)[-1]
+    assert [event.kind for event in record.events if event.person == person].count("consented") == 1
+
+
+RECOGNISER = json.dumps([sys.executable, "-c", "print('when open')", "{wav}"])
+SYSTEM = 'kind = "python"\ncall = "echo:answer"\n'
+SPOKEN = {
+    'kind = "wizard"\n': SYSTEM,
+    'kind = "relevance"\npairs = "pairs.jsonl"\n': SYSTEM,
+    "[0.0, 0.4]": f'[0.0]\nby = "speech"\nrecogniser = {RECOGNISER}',
+    "delay = 4.0": 'delay = 0.0\noutput = "speech"',
+    "connect = 2.0": "connect = 0.0",
+}
+LISTEN = "() => { window.spoken = []; speechSynthesis.speak = (one) => { window.spoken.push(one.text); }; }"
+
+
+def test_what_is_spoken_is_recognised_and_answers_are_spoken(tmp_path: Path, open_page: Callable[..., Any]) -> None:
+    text = SMALL
+    for old, new in SPOKEN.items():
+        text = text.replace(old, new)
+    folder = write_small(tmp_path / "small", text)
+    (folder / "echo.py").write_text("def answer(conversation):\n    return 'Yes.'\n", encoding="utf-8")
+    with Served(folder) as served:
+        page = open_page()
+        page.goto(served.links["Participants"])
+        page.click("#join")
+        page.wait_for_selector("text=Before you begin")
+        page.evaluate(LISTEN)
+        page.click("text=I agree")
+        page.click("text=Start the conversation")
+        page.click("#record:not([disabled])")
+        page.wait_for_selector("text=Stop and send")
+        page.click("#record")
+        page.locator(".lines .guide", has_text="Yes.").wait_for()
+        assert page.evaluate("window.spoken") == ["Hello.", "Yes."]
+    (talk,) = StudyRecord.of(folder).state.talks.values()
+    assert talk.exchanges[0].heard["text"] == "when open"
+    (recording,) = (folder / "audio").iterdir()
+    assert recording.read_bytes()[:4] == b"RIFF"

@@ -270,6 +270,22 @@ def test_a_restart_gives_everybody_the_whole_time_again_and_clocks_may_jump():
     assert [event.kind for event in restarted.decide(Tick(), "", play.now + 20)] == ["ended"]
 
 
+def test_a_cut_of_half_a_minute_ends_no_dialogue():
+    play = Play(small(away="60.0"))
+    person = play.participant()
+    play.wizard()
+    talk = play.until(person, "wizard")
+    play.send(Say(id=ID, text="open"), person)
+    for who, role in ((person, "participant"), ("anna", "wizard")):
+        play.send(Connect(False, role), who)
+    play.hear(talk)
+    assert play.send(Tick(), after=30) == []
+    for who, role in ((person, "participant"), ("anna", "wizard")):
+        play.send(Connect(True, role), who)
+    assert "answered" in play.send(reply(talk), "anna")
+    assert (talk.state, participant_view(play.state, person)["stage"]) == ("talking", "talking")
+
+
 def test_whoever_withdraws_is_gone():
     play = Play()
     person = play.participant()

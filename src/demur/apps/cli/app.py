@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from demur.apps import web_extra
 from demur.apps.cli import output
 from demur.apps.cli.commands import (
     Run,
@@ -294,14 +295,10 @@ def serve(
     open_browser: OpenBrowser = False,
 ) -> None:
     """The workbench in the browser: runs, comparisons, errors, N-best lists, outcomes and gold standards."""
-    try:
+    with web_extra("the workbench needs"):
         from demur.apps.web.server import Address, page_that_opens
         from demur.apps.web.server import serve as serve_store
         from demur.apps.web.worker import Limits
-    except ModuleNotFoundError as missing:
-        if missing.name in ("starlette", "uvicorn", "jinja2"):
-            raise UsageError("the workbench needs the extra: pip install 'demur[web]'") from None
-        raise
 
     if token and no_token:
         raise UsageError("--token and --no-token exclude each other")
@@ -352,13 +349,9 @@ def play_study(
 
 def _serve_study(folder: Path, host: str, port: int, url: str, opened: Sequence[str]) -> None:
     """Serve a study, and open the links whose lines begin so in the browser."""
-    try:
+    with web_extra("serving a study needs"):
         from demur.apps.study.server import serve_study as serve_folder
         from demur.apps.web.server import Address, page_that_opens
-    except ModuleNotFoundError as missing:
-        if missing.name in ("starlette", "uvicorn", "jinja2", "websockets"):
-            raise UsageError("serving a study needs the extra: pip install 'demur[web]'") from None
-        raise
     with ExitStack() as stack:
 
         def announce(text: str) -> None:

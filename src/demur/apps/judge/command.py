@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from demur.apps import web_extra
 from demur.core.jobs import Argument, Job, Option
 from demur.errors import UsageError
 from demur.returns.options import OUT_OF_SCOPE, WITHHELD, Columns, OutOfScope, Withheld
@@ -179,13 +180,9 @@ def _refuse_changes(judging: "Judging", log: "AnswerLog", asked: _Asked) -> None
 
 
 def _serve(judging: "Judging", output: Path, host: str, port: int) -> None:
-    try:
+    with web_extra("the pages of judges need"):
         from demur.apps.judge.server import serve
         from demur.apps.web.server import Address
-    except ModuleNotFoundError as missing:
-        if missing.name in ("starlette", "uvicorn", "jinja2"):
-            raise UsageError("the pages of judges need the extra: pip install 'demur[web]'") from None
-        raise
     from demur.judges.presentation import JudgedAnswers, sentences_of, write_judged
 
     def announce(text: str) -> None:

@@ -22,17 +22,18 @@ from starlette.responses import HTMLResponse, RedirectResponse, Response
 from starlette.routing import BaseRoute, Mount, Route
 from starlette.types import ASGIApp
 
-from demur.apps.web.security import LOOPBACK, ROLE, Guard, path_of
+from demur.apps.web.security import ROLE, Guard, path_of
 from demur.apps.web.server import (
     THEME_COOKIE,
     Address,
     PackageFiles,
+    fault_words,
     json_body,
     listening_socket,
     server_of,
     shared_assets,
 )
-from demur.apps.web.site import JsonAnswer, message_of, render
+from demur.apps.web.site import JsonAnswer, render
 from demur.core.io.writing import as_lines
 from demur.core.show.results import plain
 from demur.errors import DemurError
@@ -281,13 +282,7 @@ def _reopen(desk: Desk) -> Callable[[Request], Any]:
 
 
 async def _answer_fault(request: Request, fault: Exception) -> Response:
-    if isinstance(fault, DemurError):
-        return fault_answer(request, 409 if isinstance(fault, NotYours) else 400, message_of(fault))
-    if isinstance(fault, HTTPException):
-        message = "there is no such page" if fault.detail == "Not Found" else fault.detail
-        return fault_answer(request, fault.status_code, message)
-    message = f"internal error: {type(fault).__name__}. This is a fault of demur; the terminal of demur judge has more."
-    return fault_answer(request, 500, message)
+    return fault_answer(request, *fault_words(fault, "demur judge", {NotYours: 409}))
 
 
 def fault_answer(request: Request, status: int, message: str) -> Response:
@@ -309,9 +304,8 @@ def fault_answer(request: Request, status: int, message: str) -> Response:
 def serve(judging: Judging, address: Address, *, announce: Callable[[str], None]) -> None:
     """Serve a judging until the process is ended; `announce` is told the link of each role."""
     with judging.journal.served(), closing(listening_socket(address)) as listening:
-        hosts = LOOPBACK | {address.host.lower()} if address.loopback else None
         port = listening.getsockname()[1]
         for role in (*judging.plan.judges, LEAD):
             link = f"http://{address.linked_host}:{port}/?token={judging.token(role)}"
             announce(f"{'Lead (progress, agreement, disagreements)' if role == LEAD else role}: {link}")
-        server_of(application(judging, hosts=hosts)).run(sockets=[listening])
+        server_of(application(judging, hosts=address.hosts)).run(sockets=[listening])

@@ -7,7 +7,6 @@ import secrets
 import time
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager, closing, suppress
-from importlib.resources import files
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -17,16 +16,23 @@ from starlette.applications import Starlette
 from starlette.concurrency import run_in_threadpool
 from starlette.exceptions import HTTPException
 from starlette.requests import HTTPConnection, Request
-from starlette.responses import HTMLResponse, RedirectResponse, Response
+from starlette.responses import HTMLResponse, Response
 from starlette.routing import BaseRoute, Mount, Route, WebSocketRoute
-from starlette.staticfiles import StaticFiles
 from starlette.types import ASGIApp
 from starlette.websockets import WebSocket, WebSocketDisconnect
 
 from demur import __version__
 from demur.apps.study.engine import EXPERIMENTER, UNWRITTEN, Connection, StudyEngine, audio_name
-from demur.apps.web.security import HEADERS, LOOPBACK, Guard, cookie_of, host_of, same
-from demur.apps.web.server import Address, listening_socket, server_of
+from demur.apps.web.security import HEADERS, Guard, cookie_of, leading_to, same
+from demur.apps.web.server import (
+    Address,
+    PackageFiles,
+    fault_words,
+    json_body,
+    listening_socket,
+    server_of,
+    shared_assets,
+)
 from demur.apps.web.site import JsonAnswer, steadily, templates
 from demur.core.io.writing import write_whole
 from demur.errors import DemurError, UsageError
@@ -95,7 +101,7 @@ class StudySite:
 
     def cookie(self, connection: HTTPConnection, role: str) -> str:
         """The name of the cookie of a role at this port."""
-        return f"{cookie_of(connection)}_{role}"  # type: ignore[arg-type]
+        return f"{cookie_of(connection)}_{role}"
 
     def from_here(self, connection: HTTPConnection) -> bool:
         """Whether a socket is opened by a page of this server."""
@@ -109,11 +115,6 @@ class StudySite:
 
     def routes(self) -> list[BaseRoute]:
         """Every address of the server."""
-        page_css = files("demur").joinpath("core/show", "page.css").read_bytes
-
-        async def style(_: Request) -> Response:
-            return Response(page_css(), media_type="text/css", headers={"cache-control": "no-cache"})
-
         return [
             Route("/", self.front),
             Route("/join/{token}", self.invitation),
@@ -126,9 +127,8 @@ class StudySite:
             Route("/audio", self.audio, methods=["POST"]),
             Route("/benchmark.svg", self.benchmark),
             *(WebSocketRoute(f"/ws/{role}", self.socket(role)) for role in PATHS),
-            Route("/views/page.css", style),
-            Mount("/static/study", StaticFiles(packages=[("demur.apps.study", "static")])),
-            Mount("/static", StaticFiles(packages=[("demur.apps.web", "static")])),
+            Mount("/static/study", PackageFiles(packages=[("demur.apps.study", "static")])),
+            *shared_assets(),
         ]
 
     async def front(self, request: Request) -> Response:
@@ -145,7 +145,7 @@ class StudySite:
 
     async def join(self, request: Request) -> Response:
         """Make a participant of somebody who has the link, or find the one that this browser is already."""
-        body = await _small_body(request)
+        body = await json_body(request)
         if not same(str(body.get("token", "")), self.links["participant", ""]):
             raise HTTPException(403, NO_ENTRY)
         answer = JsonAnswer({"onward": PATHS["participant"]})
@@ -171,11 +171,7 @@ class StudySite:
             token = request.path_params["token"]
             if not any(same(token, kept) for (kind, _), kept in self.links.items() if kind == role):
                 raise HTTPException(403, NO_ENTRY)
-            answer: Response = RedirectResponse(PATHS[role], status_code=303)
-            if request.headers.get("sec-fetch-site", "none") not in ("same-origin", "none"):
-                # a strict cookie is not sent on a redirect from elsewhere, but by a page that goes on by itself
-                refresh = f'<meta http-equiv="refresh" content="0; url={PATHS[role]}">'
-                answer = HTMLResponse(f'<!doctype html><html lang="en"><title>demur</title>{refresh}')
+            answer = leading_to(request, PATHS[role])
             self._give(answer, request, role, token)
             return answer
 
@@ -337,20 +333,8 @@ def _reply(content: dict[str, Any]) -> bytes:
     return msgspec.json.encode(content)
 
 
-async def _small_body(request: Request) -> dict[str, Any]:
-    content = b""
-    async for chunk in steadily(request.stream()):
-        content += chunk
-        if len(content) > LONGEST_MESSAGE:
-            raise HTTPException(413, "this is too much")
-    try:
-        return dict(msgspec.json.decode(content, type=dict[str, Any]))
-    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
-        raise HTTPException(400, "the body must be a JSON object") from None
-
-
 def study_application(site: StudySite, *, hosts: frozenset[str] | None) -> ASGIApp:
-    """The application, guarded as the workbench is; sockets are held to the same names."""
+    """The application, guarded as the workbench is."""
 
     @asynccontextmanager
     async def lifetime(_: Starlette) -> AsyncIterator[None]:
@@ -359,30 +343,12 @@ def study_application(site: StudySite, *, hosts: frozenset[str] | None) -> ASGIA
         await site.engine.close()
 
     async def refuse(request: Request, fault: Exception) -> Response:
-        if isinstance(fault, HTTPException):
-            message = "There is no such page." if fault.detail == "Not Found" else fault.detail
-            return site.fault(request, fault.status_code, message)
-        known = isinstance(fault, DemurError)
-        return site.fault(request, 400 if known else 500, str(fault) if known else "This did not work.")
+        return site.fault(request, *fault_words(fault, "demur study serve", {}))
 
     faults = dict.fromkeys((DemurError, HTTPException, Exception), refuse)
     app = Starlette(routes=site.routes(), lifespan=lifetime, exception_handlers=faults)
     headers = HEADERS | (SPEECH if site.design.input.by == "speech" else {})
-    return _NamedSockets(Guard(app, hosts, None, site.fault, headers=headers), hosts)
-
-
-class _NamedSockets:
-    """Refuses sockets that are asked for by another name than the server's own."""
-
-    def __init__(self, app: ASGIApp, hosts: frozenset[str] | None) -> None:
-        self.app, self.hosts = app, hosts
-
-    async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
-        named = scope["type"] == "websocket" and self.hosts is not None
-        if named and host_of(HTTPConnection(scope).headers) not in (self.hosts or ()):
-            await send({"type": "websocket.close", "code": 1008})
-            return
-        await self.app(scope, receive, send)
+    return Guard(app, hosts, None, site.fault, headers=headers)
 
 
 SOCKETS: dict[str, Any] = {
@@ -402,11 +368,10 @@ def serve_study(folder: Path, address: Address, *, origin: str = "", announce: C
     with closing(listening_socket(address)) as listening:
         engine = StudyEngine(folder.resolve(), design)
         site = StudySite(engine, origin.rstrip("/"))
-        hosts = LOOPBACK | {address.host.lower()} if address.loopback and not origin else None
         base = site.origin or f"http://{address.linked_host}:{listening.getsockname()[1]}"
         announce(f"Experimenter: {base}/experimenter/{site.links[EXPERIMENTER, '']}")
         for name in design.wizard.names if design.wizards else ():
             announce(f"Wizard {name}: {base}/wizard/{site.links['wizard', name]}")
         announce(f"Participants: {base}/join/{site.links['participant', '']}")
         announce(f"Everything is kept in {folder}. Ctrl-C ends it; started again, every dialogue goes on.")
-        server_of(study_application(site, hosts=hosts), **SOCKETS).run(sockets=[listening])
+        server_of(study_application(site, hosts=None if origin else address.hosts), **SOCKETS).run(sockets=[listening])

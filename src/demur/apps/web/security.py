@@ -11,7 +11,7 @@ from html import escape
 from urllib.parse import quote, urlencode, urlsplit
 
 from starlette.datastructures import Headers, MutableHeaders
-from starlette.requests import Request
+from starlette.requests import HTTPConnection, Request
 from starlette.responses import HTMLResponse, RedirectResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
@@ -73,7 +73,10 @@ class Guard:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer a request, or refuse it."""
         if scope["type"] != "http":
-            await self.app(scope, receive, send)
+            if scope["type"] == "websocket" and not self._is_named(Headers(scope=scope)):
+                await send({"type": "websocket.close", "code": 1008})
+            else:
+                await self.app(scope, receive, send)
             return
 
         async def send_with_headers(message: Message) -> None:
@@ -87,7 +90,7 @@ class Guard:
         await (self._refusal(Request(scope)) or self.app)(scope, receive, send_with_headers)
 
     def _refusal(self, request: Request) -> Response | None:
-        if self.hosts is not None and host_of(request.headers) not in self.hosts:
+        if not self._is_named(request.headers):
             message = "this server answers only to its own name; open it as http://localhost"
             return self.refusing(request, 421, message)
         if fault := _foreign(request):
@@ -95,6 +98,10 @@ class Guard:
         if self.token is None:
             return None
         return self._entry(request, {"": self.token} if isinstance(self.token, str) else self.token)
+
+    def _is_named(self, headers: Headers) -> bool:
+        """Whether the server was called by a name of its own."""
+        return self.hosts is None or host_of(headers) in self.hosts
 
     def _entry(self, request: Request, tokens: Mapping[str, str]) -> Response | None:
         """Nothing where the token is known; else the way in, by a link with the token or a request for it.
@@ -125,9 +132,9 @@ def same(given: str, wanted: str) -> bool:
     return hmac.compare_digest(given.encode(), wanted.encode())
 
 
-def cookie_of(request: Request) -> str:
+def cookie_of(connection: HTTPConnection) -> str:
     """The name of the cookie: browsers share cookies between ports, so that two servers would take each other's."""
-    match = _HOST.fullmatch(request.headers.get("host", ""))
+    match = _HOST.fullmatch(connection.headers.get("host", ""))
     return f"demur_token_{(match and match[2]) or 'default'}"
 
 
@@ -147,20 +154,26 @@ def path_of(request: Request) -> str:
 
 
 def _let_in(request: Request, token: str) -> Response:
-    """The way in, which leaves the token out of the address.
-
-    The cookie is strict: no other site makes a browser send it. So a browser that followed the link from elsewhere
-    would not send it on a redirect either; it is given a page that goes on by itself, which is of this site.
-    """
+    """The way in, which leaves the token out of the address."""
     rest = [(name, value) for name, value in request.query_params.multi_items() if name != "token"]
     path = path_of(request)
     onward = f"{path}?{urlencode(rest)}" if rest else path
-    answer: Response = RedirectResponse(onward, status_code=303)
-    if request.headers.get("sec-fetch-site", "none") not in ("same-origin", "none"):
-        answer = HTMLResponse(f'<!doctype html><meta http-equiv="refresh" content="0; url={escape(onward)}">')
+    answer = leading_to(request, onward)
     secure = request.url.scheme == "https"
     answer.set_cookie(cookie_of(request), stamp(token), httponly=True, samesite="strict", secure=secure)
     return answer
+
+
+def leading_to(request: Request, onward: str) -> Response:
+    """An answer that leads to another page and may set a strict cookie, wherever the browser came from.
+
+    No other site makes a browser send a strict cookie, so one that followed a link from elsewhere would not send it on
+    a redirect either; it is given a page that goes on by itself, which is of this site.
+    """
+    if request.headers.get("sec-fetch-site", "none") in ("same-origin", "none"):
+        return RedirectResponse(onward, status_code=303)
+    refresh = f'<meta http-equiv="refresh" content="0; url={escape(onward)}">'
+    return HTMLResponse(f'<!doctype html><html lang="en"><title>demur</title>{refresh}')
 
 
 def _foreign(request: Request) -> str:

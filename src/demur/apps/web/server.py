@@ -10,7 +10,7 @@ import secrets
 import socket
 import subprocess
 import sys
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from contextlib import asynccontextmanager, closing, contextmanager, suppress
 from dataclasses import dataclass, replace
 from html import escape
@@ -312,13 +312,17 @@ def _job_ending(site: Site) -> Callable[[Request], Any]:
 
 
 async def _answer_fault(request: Request, fault: Exception) -> Response:
+    return fault_answer(request, *fault_words(fault, "demur serve", {NoRunError: 404}))
+
+
+def fault_words(fault: Exception, command: str, statuses: Mapping[type[DemurError], int]) -> tuple[int, str]:
+    """The status of a fault and what is said of it; those of demur have status 400, or the one given for their kind."""
     if isinstance(fault, DemurError):
-        return fault_answer(request, 404 if isinstance(fault, NoRunError) else 400, message_of(fault))
+        return next((status for kind, status in statuses.items() if isinstance(fault, kind)), 400), message_of(fault)
     if isinstance(fault, HTTPException):
-        message = "there is no such page" if fault.detail == "Not Found" else fault.detail
-        return fault_answer(request, fault.status_code, message)
-    message = f"internal error: {type(fault).__name__}. This is a fault of demur; the terminal of demur serve has more."
-    return fault_answer(request, 500, message)
+        return fault.status_code, "there is no such page" if fault.detail == "Not Found" else fault.detail
+    where = f"This is a fault of demur; the terminal of {command} has more."
+    return 500, f"internal error: {type(fault).__name__}. {where}"
 
 
 def fault_answer(request: Request, status: int, message: str) -> Response:
@@ -364,6 +368,11 @@ class Address:
         return self.host.lower() in LOOPBACK or ((ip := _ip(self.host)) is not None and ip.is_loopback)
 
     @property
+    def hosts(self) -> frozenset[str] | None:
+        """Names by which the server may be called; None for any, where other machines can reach it."""
+        return LOOPBACK | {self.host.lower()} if self.loopback else None
+
+    @property
     def linked_host(self) -> str:
         """The host as it stands in a link; where it listens at every address, this machine's name."""
         ip = _ip(self.host)
@@ -397,8 +406,7 @@ def serve(
     where = check_address(address)
     with closing(listening_socket(where)) as listening, closing(Store.open(root)) as store:
         site = site_of(store, limits, most_uploaded=most_uploaded, settings={"token": where.token is not None})
-        hosts = LOOPBACK | {where.host.lower()} if where.loopback else None
-        app = application(site, hosts=hosts, token=where.token)
+        app = application(site, hosts=where.hosts, token=where.token)
         for problem in (*site.problems, *store.problems):
             announce(f"note: {problem}")
         announce(f"The workbench is at {link(where, listening.getsockname()[1])}")

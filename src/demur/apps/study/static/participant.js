@@ -135,8 +135,12 @@ async function record(hold) {
     hold.textContent = "Speak";
     hold.setAttribute("aria-pressed", "false");
     status.textContent = "";
-    const answer = await fetch("/audio", { method: "POST", headers: { "X-Demur": "1", "Content-Type": "audio/wav" }, body: sound });
-    if (!answer.ok) status.textContent = (await answer.json()).error;
+    try {
+      const answer = await fetch("/audio", { method: "POST", headers: { "X-Demur": "1", "Content-Type": "audio/wav" }, body: sound });
+      if (!answer.ok) status.textContent = (await answer.json()).error;
+    } catch {
+      status.textContent = "The recording did not arrive. Please say it again.";
+    }
     return;
   }
   try {
