@@ -96,13 +96,13 @@ def interval_chart(
     reach = extent(table.with_columns(mark=pl.lit(mark, pl.Float64)), (*_ENDS, "mark"), air=0.03)
     scale = alt.Scale(domain=groups, range=[style_of(place).colour for place in range(len(groups))])
     labels = shortened(groups)
-    legend = alt.Legend(title=None, orient="bottom") if len(groups) > 1 else None
+    legend = alt.Legend(title=None, orient="bottom", symbolSize=60, symbolStrokeWidth=2) if len(groups) > 1 else None
     colour = alt.Color("group:N", scale=scale, legend=legend, sort=None)
     layers = [Plot(inline(pl.DataFrame({"mark": [mark]}))).mark_rule(color="#999999").encode(x=alt.X("mark:Q"))]
     for group in groups:
         part = base.transform_filter(f"datum.group === {group!r}")
         across = number_axis("value", x_title, reach)
-        up = name_axis("name", names, characters=34)
+        up = name_axis("name", names, characters=44)
         layers += [
             part.mark_rule(strokeWidth=2, yOffset=shift[group]).encode(
                 x=alt.X("low:Q"), x2=alt.X2("high:Q"), y=up, color=colour

@@ -649,9 +649,10 @@ def _rejection_rows(found: Rejection) -> pl.DataFrame:
 def _rejection_titles(found: Rejection) -> dict[str, Any]:
     best = listed([f"{one.best:g} ({one.manager})" for one in found.advice][:4])
     return {
+        "note": f"highest at {best}",
         "x_title": "lists are rejected below this confidence",
         "y_title": "mean reward (20 for success, less 1 a turn)",
-        "title": f"Reward is highest at a threshold of {best}",
+        "title": "Reward of dialogues by rejection threshold",
         "level": found.level,
     }
 
