@@ -1,4 +1,4 @@
-"""Noise channels besides that of words: one that confuses slot values of acts, and real speech where it is installed.
+"""Noise channels besides that of words: real speech where it is installed, and what a recogniser wrote down before.
 
 Each is a `NoiseChannel`; `CHANNELS` has a line for each that an experiment can ask for by an option.
 """
@@ -8,9 +8,8 @@ from __future__ import annotations
 import math
 import shutil
 import subprocess
-from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
-from functools import cached_property
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from dataclasses import dataclass
 from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
@@ -18,108 +17,20 @@ from typing import Any
 
 import numpy as np
 
-from demur.core.acts import Act, Slot, parse_acts, print_acts
 from demur.core.arrays import Array
 from demur.core.io.files import table_of
 from demur.core.io.tables import ROW, Request, as_text
 from demur.core.show.numbers import first_names
 from demur.errors import DataError, DemurError, UsageError
 from demur.importers.reading import read_table
-from demur.nbest_lists.asr.networks import Network, paths
 from demur.understanding.noise import (
     NoiseChannel,
     Recognition,
-    SoundAlikes,
     WordChannel,
     checked_ids,
     generator,
-    posterior,
-    required,
-    slot,
 )
 from demur.understanding.tokens import words
-
-ACTS = 10
-"""Acts of a list where nobody says how many."""
-
-
-@dataclass(frozen=True)
-class ActRecognition(Recognition):
-    """Acts with confidences for each act said."""
-
-    lists: list[list[dict[str, Any]]]
-
-
-@dataclass(frozen=True, kw_only=True)
-class ActChannel:
-    """A recogniser that mishears each value of a slot with the chance `rate`.
-
-    `values` are those that each slot can have; slots that are not named, or have a single value, come through. What
-    is heard of an utterance depends on the seed, its act and its id only.
-
-    >>> line = ActChannel(values={"food": ["thai", "turkish", "chinese"]}, rate=0.0)
-    >>> line.recognise(["inform(food=thai)"]).lists
-    [[{'act': 'inform(food=thai)', 'confidence': 1.0}]]
-    """
-
-    values: Mapping[str, Sequence[str]]
-    rate: float
-    seed: int = 0
-
-    description = "a simulated recogniser of acts"
-    caution = "The recogniser is simulated: it takes values for others that sound like them."
-    snr_db = None
-
-    def __post_init__(self) -> None:
-        required()
-        if not 0 <= self.rate <= 1:
-            raise UsageError(f"the rate at which values are misheard lies from 0 to 1; got {self.rate:g}")
-
-    def recognise(
-        self, texts: Sequence[str], ids: Sequence[Hashable] | None = None, *, n: int = ACTS
-    ) -> ActRecognition:
-        """At most n acts with confidences for each act said, what was recognised first; without ids each is its own."""
-        if n < 1:
-            raise UsageError(f"a list has at least one act; asked for {n}")
-        ids = checked_ids(texts, ids)
-        lists = [self._list(parse_acts(act), name, n) for act, name in zip(texts, ids, strict=True)]
-        best = [acts[0]["act"] if acts else "" for acts in lists]
-        return ActRecognition(tuple(ids), list(texts), best, lists)
-
-    @cached_property
-    def _alikes(self) -> dict[str, SoundAlikes]:
-        return {name: SoundAlikes(values) for name, values in self.values.items() if len(set(values)) > 1}
-
-    def _list(self, acts: tuple[Act, ...], name: Hashable, n: int) -> list[dict[str, Any]]:
-        rng = generator(self.seed, name, "acts")
-        confusable = [one for act in acts for one in act.slots if self._is_confusable(one)]
-        found: dict[str, float] = {}
-        for path in paths(Network(tuple(self._slot(one, rng) for one in confusable))):
-            values = iter(path.words)
-            filled = [replace(act, slots=tuple(self._fill(one, values) for one in act.slots)) for act in acts]
-            found.setdefault(print_acts(filled), math.exp(path.logprob))
-            if len(found) == n:
-                break
-        # rounded down, so that no list sums to more than 1
-        rounded = {act: math.floor(1e4 * share + 1e-6) / 1e4 for act, share in found.items()}
-        return [{"act": act, "confidence": share} for act, share in rounded.items() if share]
-
-    def _is_confusable(self, one: Slot) -> bool:
-        return self.rate > 0 and one.value is not None and one.name in self._alikes
-
-    def _fill(self, one: Slot, values: Iterator[str]) -> Slot:
-        return replace(one, value=next(values)) if self._is_confusable(one) else one
-
-    def _slot(self, one: Slot, rng: np.random.Generator) -> tuple[tuple[str, float], ...]:
-        said = str(one.value)
-        rivals = self._alikes[str(one.name)].of([said])[said]
-        wrong, draw, rank = rng.random(3)
-        best = rivals.pick(draw) if wrong < self.rate else said
-        weights = dict(zip(rivals.words, rivals.weights.tolist(), strict=True))
-        # the value said may stand anywhere among the rivals of the one that was recognised
-        weights[said] = rivals.weights[int(rank * len(rivals.words))]
-        return slot(best, posterior(best == said, 1 - self.rate, rng), weights)
-
 
 SAMPLES = 16_000
 """Samples a second that the recogniser wants."""

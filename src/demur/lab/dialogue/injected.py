@@ -91,7 +91,7 @@ def tutor_dialogues(rates: Callable[[random.Random], Rates], numbers: range, see
     answers, dialogues = [], []
     for number in numbers:
         rng, chances = chance(seed, number, 4), np.random.default_rng([seed, number])
-        targets = rng.choices(tutor.LABELS, list(tutor.SHARES.values()), k=90)
+        targets = rng.choices(list(tutor.SHARES), list(tutor.SHARES.values()), k=90)
         predictions: list[str | None] = []
         wanted = rates(rng)
         for target, prediction in zip(targets, tutor.interpret(targets, "tutor", chances), strict=True):
