@@ -3,8 +3,9 @@
 import glob
 import os
 import re
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import partial
 from itertools import takewhile
@@ -29,6 +30,21 @@ _PARTITION = re.compile(r"([^=/]+)=([^/]*)")
 _ENDINGS = (".parquet", ".pq")
 _LAKES = {"_delta_log": "Delta Lake", ".hoodie": "Hudi"}
 _AT_ONCE = 8
+_ANSWERS = (
+    (re.compile(r"NoSuchBucket"), "there is no such bucket", "is its name right, and the region?"),
+    (
+        re.compile(r"\b40[13]\b|AccessDenied|InvalidAccessKeyId|SignatureDoesNotMatch|Forbidden"),
+        "the store does not accept the credentials",
+        "are AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or what the engine takes instead, those of this store?",
+    ),
+    (
+        re.compile(r"NoSuchKey|\b404\b|PATH_NOT_FOUND|FileNotFoundException"),
+        "is not there, or one of its parts is not there any more",
+        "is the name right? try again when nothing removes parts",
+    ),
+)
+"""What stores on the network answer, in words, with a fix."""
+
 _CONVERT = "leave out --engine to read it in memory, or convert it to Parquet"
 
 
@@ -132,6 +148,8 @@ class Scan:
                 file.read_through(self.wanted)
         except DataError as fault:
             return fault
+        if not self.files:
+            return remote_fault(error, ", ".join(self.parts))
         message = str(error.__cause__ or error)
         for file in self.files:
             if str(file.path.resolve()) in message:
@@ -213,8 +231,30 @@ def _scan_files(
     )
 
 
+def remote_fault(error: BaseException, where: str) -> DataError:
+    """Gives in words what a store on the network answered, or the engine's own words where it is none of the known.
+
+    >>> str(remote_fault(OSError("HTTP 404: <Code>NoSuchBucket</Code>"), "s3://logs/a.parquet"))
+    's3://logs/a.parquet there is no such bucket (is its name right, and the region?)'
+    """
+    message = str(error.__cause__ or error)
+    for pattern, rule, fix in _ANSWERS:
+        if pattern.search(message):
+            return DataError(rule, where=where, fix=fix)
+    return error if isinstance(error, DataError) else EngineFault.of(error, where)
+
+
+@contextmanager
+def _as_remote_fault(where: str) -> Iterator[None]:
+    try:
+        with as_engine_fault(where):
+            yield
+    except EngineFault as error:
+        raise remote_fault(error, where) from error.__cause__
+
+
 def _scan_urls(urls: Sequence[str], reader: Engine, request: Request) -> Scan:
-    with as_engine_fault(", ".join(urls)):
+    with _as_remote_fault(", ".join(urls)):
         held = reader.remote_columns(urls)
         frame: Lazy = nw.from_native(reader.remote(urls))
         stored = _names_in(held)

@@ -1,0 +1,68 @@
+"""Parquet in an object store: read with the credentials of the environment, or a fault that says what is wrong."""
+
+import io
+
+import pytest
+
+import demur
+from demur.errors import DataError
+from demur.returns.verify import other_answers
+from engines.object_store import object_store
+from engines.test_lake import PLAIN
+
+ROWS = PLAIN.head(300)
+
+
+@pytest.fixture
+def store(monkeypatch):
+    """A bucket with a log in two parts, and the answers of another system."""
+    with object_store() as store:
+        parts = {"log/day=1/a.parquet": ROWS.head(200), "log/day=2/b.parquet": ROWS.tail(100)}
+        for key, rows in {**parts, "other/a.parquet": other_answers(ROWS)}.items():
+            content = io.BytesIO()
+            rows.write_parquet(content)
+            store.objects[key] = content.getvalue()
+        for name, value in store.environment.items():
+            monkeypatch.setenv(name, value)
+        yield store
+
+
+def score(*urls, **options):
+    return demur.score(*urls, replicates=50, **options)
+
+
+def test_a_log_in_an_object_store_has_the_numbers_of_its_rows(store):
+    (found,), (expected,) = score(f"s3://{store.bucket}/log/**/*.parquet"), score(ROWS)
+    assert found.system == "log"
+    assert found.n == ROWS.height
+    assert found.figures["augrc"] == expected.figures["augrc"]
+    days = score(f"s3://{store.bucket}/log/**/*.parquet", by="day")
+    assert {one.part: one.n for one in days} == {None: 300, "day=1": 200, "day=2": 100}
+
+
+def test_systems_in_an_object_store_are_compared(store):
+    found = demur.compare(
+        f"s3://{store.bucket}/log/**/*.parquet", f"s3://{store.bucket}/other/*.parquet", replicates=50
+    )
+    (pair,), (other,) = found.pairs, demur.compare({"log": ROWS, "other": other_answers(ROWS)}, replicates=50).pairs
+    assert (pair.a, pair.b, pair.area.value) == ("log", "other", other.area.value)
+
+
+@pytest.mark.parametrize(
+    ("bucket", "rule"), [("elsewhere", "s3://elsewhere/log/c.parquet there is no such bucket"), (None, "is not there")]
+)
+def test_what_is_not_there_is_named(store, bucket, rule):
+    with pytest.raises(DataError, match=rule):
+        score(f"s3://{bucket or store.bucket}/log/c.parquet")
+
+
+def test_wrong_credentials_are_refused_by_the_store_and_said(store, monkeypatch):
+    monkeypatch.setenv("AWS_ACCESS_KEY_ID", "another")
+    with pytest.raises(DataError, match=r"the store does not accept the credentials .*AWS_ACCESS_KEY_ID"):
+        score(f"s3://{store.bucket}/other/a.parquet")
+
+
+def test_a_part_that_disappears_after_it_was_listed_is_refused(store):
+    store.gone.add("log/day=2/b.parquet")
+    with pytest.raises(DataError, match="is not there"):
+        score(f"s3://{store.bucket}/log/**/*.parquet")
