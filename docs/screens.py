@@ -51,7 +51,7 @@ def museum_logs(folder: Path) -> list[Path]:
 
     import demur
     from demur.lab.corpora import museum
-    from demur.lab.understanding_experiments import TOKENS, WER, split_corpus
+    from demur.lab.understanding_experiments import DEMO_TOKENS, WER, split_corpus
     from demur.understanding.noise import WordChannel
 
     material = split_corpus(museum())
@@ -62,7 +62,7 @@ def museum_logs(folder: Path) -> list[Path]:
     asked = material.test.with_columns(pl.Series("input", heard), length.alias("length"))
     pairs = [{"input": text, "target": label} for text, label in zip(material.texts, material.labels, strict=True)]
     paths = []
-    for tokens in TOKENS:
+    for tokens in DEMO_TOKENS:
         answers = demur.respond(demur.train(pairs, tokens=tokens), asked).frame().drop("why", "returned", strict=False)
         paths.append(folder / f"{tokens}.jsonl")
         answers.write_ndjson(paths[-1])

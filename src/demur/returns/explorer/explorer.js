@@ -95,12 +95,14 @@ function regionWords(points) {
 // Labels of the points, moved apart where curves lie close; on the right where there is room and no other point.
 function handleRows(facts, state, points, scales) {
   const top = scales.y.domain()[1];
+  const tied = state.align === "share" ? points.filter((point) => point.tied) : [];
+  const named = points.length <= MOST_NAMED && state.align !== "advised";
   const rows = facts.systems.map((system, place) => {
     const same = state.align === "share";
     const nonreturn = same ? Math.max(points[place].nonreturn, state.x) : points[place].nonreturn;
     const error = points[place].error_at_share;
     const [across, at] = [scales.x(nonreturn), scales.y(error)];
-    return { nonreturn, error, top: error, colour: system.style.colour, label: points.length > MOST_NAMED || state.align === "advised" ? "" : percent(error), across, at, own: at };
+    return { nonreturn, error, top: error, colour: system.style.colour, label: named ? percent(rateOf(points[place], tied)) : "", across, at, own: at };
   });
   const bottom = scales.y(0) - 8;
   const sorted = [...rows].sort((one, two) => two.at - one.at);
