@@ -136,6 +136,14 @@ def test_missing_columns_come_with_the_mapping_or_the_command_that_reads_them():
         judged({"dialogue": 1, "success": 1, "turns": 5})
 
 
+def test_placeholders_are_withheld_where_nothing_contradicts_them():
+    rows = [row(target="a", prediction=said) for said in ("a", "NO_MATCH", "fallback", "None")]
+    assert judged(*rows)["answered"].to_list() == [True, False, False, False]
+    assert judged(*rows, row(target="None", prediction="a"))["answered"].to_list() == [True, False, False, True, True]
+    assert judged(row(target="a", prediction="None", correct=True))["answered"].to_list() == [True]
+    assert judged(*rows, withheld=("x",))["answered"].to_list() == [True] * 4
+
+
 @pytest.mark.parametrize("other", [{}, {"target": "a"}, {"prediction": "a"}])
 def test_a_table_of_which_nothing_judges_any_answer_is_refused(other):
     with pytest.raises(DataError, match=r"row 1: correct must be given for every answer, as there is no column"):

@@ -304,6 +304,11 @@ WITHHELD_LABELS = (
 )
 """Predictions that say that nothing was answered, in any case, where no target is the like and none is right."""
 
+PLACEHOLDERS = tuple(
+    {spelled for one in WITHHELD_LABELS for spelled in (one, one.upper(), one.title(), one.capitalize())}
+)
+"""The same as they are spelled."""
+
 
 def mark_withheld(frame: pl.DataFrame) -> tuple[pl.DataFrame, list[str]]:
     """The rows with predictions that are no answers taken as withheld, and what to note of them.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from pathlib import Path
@@ -32,6 +33,7 @@ from demur.core.io.tables import LABELS, ROW, Cells, Request, Table, as_lists, a
 from demur.core.show.numbers import ROWS, Wording, counted
 from demur.core.stats.calibration import ROUNDING
 from demur.errors import DataError, UsageError, faults_of
+from demur.importers.protocol import PLACEHOLDERS
 from demur.importers.reading import opened
 from demur.returns import confidences, judging
 from demur.returns.confidences import is_guess, looks_like_correctness, not_taken, take_anyway
@@ -323,7 +325,9 @@ def _judge_table(table: Table, name: str, number: int, reading: Reading) -> tupl
     cells, notes = _resolve_table(table, reading)
     if cells.table.frame.is_empty():
         return table, None, notes
-    judged = judge(cells, reading.rules(), name, source=number, guessed=is_guess(cells.columns, reading.columns))
+    judged = judge(
+        cells, rules_for(cells, reading), name, source=number, guessed=is_guess(cells.columns, reading.columns)
+    )
     kept = [in_categories(values) for values in extras(judged.cells, reading.keep)]
     table = replace(table, frame=table.frame.clear())
     return table, replace(judged, frame=judged.frame.with_columns(kept), cells=Cells(table, cells.columns)), notes
@@ -514,6 +518,26 @@ def _judge(
     frame = frame.select(ROW, pl.lit(source).alias(SOURCE), *columns, pl.col("correct").alias(CORRECT), TRIAL)
     told = (judging.recognised_in(counts, rules), judging.cautions_in({**counts, "unjudged": left_out.height}))
     return Judged(frame, cells, *told, tuple(unranked), judgeable, left_out, tuple(notes))
+
+
+def rules_for(cells: Cells, reading: Reading) -> judging.Rules:
+    """The rules of judging a table: where `withheld` names no labels, those that are no answer anywhere in it, too.
+
+    A label such as "no_match" or "None" is one where no target is the like and nobody marked it as correct.
+    """
+    rules = reading.rules()
+    if reading.withheld != AS_IT_COMES.withheld or "prediction" not in cells:
+        return rules
+    predictions = cells.text("prediction")
+    found = predictions.is_in(PLACEHOLDERS).fill_null(value=False)
+    if not found.any():
+        return rules
+    with suppress(DataError):  # a column with a fault, which judging reports
+        right = predictions.filter(found & cells.flags("correct").fill_null(value=False))
+        targets = as_lists(cells.labels("target"))[0].explode()
+        labels = {*predictions.filter(found)} - {*right} - {*targets}
+        return replace(rules, withheld=(*rules.withheld, *sorted(labels)))
+    return rules
 
 
 def _without_guess(cells: Cells, rules: judging.Rules) -> Cells:
