@@ -221,7 +221,7 @@ def understanding_figures() -> None:
     tokenizers = of_experiment(tokenizer_experiment(questions.in_scope(), channel=channel))
     _save("tokenizers", tokenizers.main_figure, "understanding")
     _save("bands", tokenizers.figure("error_return"), "understanding")
-    recorded = read_recorded(DOCS.parent / "src" / "demur" / "corpora" / "museum" / "heard.jsonl")
+    recorded = read_recorded(DOCS.parent / "src" / "demur" / "corpora" / "museum" / "speech.jsonl")
     spoken = of_experiment(tokenizer_experiment(questions.only(recorded.texts), channel=recorded))
     _save("speech", spoken.main_figure, "understanding")
     grown = of_experiment(growth_experiment(questions.in_scope(), domains()))
