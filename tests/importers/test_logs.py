@@ -10,6 +10,7 @@ import zlib
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import polars as pl
 import pyarrow as pa
 import pytest
@@ -517,3 +518,13 @@ def test_rows_in_pieces_are_the_rows_together(monkeypatch: pytest.MonkeyPatch) -
     whole = frame_of(rows)
     monkeypatch.setattr("demur.importers.protocol.IN_A_PIECE", 2)
     assert frame_of(iter(rows)).equals(whole)
+
+
+@pytest.mark.parametrize("code", [0x7FF00000, 0xD800])
+def test_texts_of_an_array_that_hold_no_characters_are_refused(tmp_path, code):
+    labels = np.array(["yes", "no"])
+    labels.view(np.uint32)[0] = code
+    np.savez(tmp_path / "log.npz", y_true=labels, y_proba=np.array([[0.9, 0.1], [0.4, 0.6]]), classes=labels)
+    done = run_in(tmp_path, "validate", "log.npz")
+    assert done.returncode == 2
+    assert "no characters" in done.stderr

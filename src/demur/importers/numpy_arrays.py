@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import sys
 from collections.abc import Sequence
 from typing import Any
 from zipfile import BadZipFile, ZipFile
@@ -202,12 +203,21 @@ def _class_text(value: Any) -> str:
 _REWRITE = "write it again; labels of the type object must be text: y_true.astype(str)"
 
 
+def _array(content: bytes) -> NDArray[Any]:
+    """The array in a .npy file; raises ValueError where its texts hold what is no character."""
+    made: NDArray[Any] = np.load(io.BytesIO(content), allow_pickle=False)
+    if made.dtype.kind == "U" and made.size:
+        codes = np.ascontiguousarray(made).view(f"{made.dtype.byteorder}u4")
+        if codes.max() > sys.maxunicode or np.any(codes - 0xD800 < 0x800):
+            raise ValueError("its texts hold numbers that are no characters")
+    return made
+
+
 def _load(file: ForeignFile) -> NDArray[Any]:
     try:
-        found: NDArray[Any] = np.load(io.BytesIO(file.content()), allow_pickle=False)
+        return _array(file.content())
     except (ValueError, EOFError, OSError, SyntaxError) as fault:
         raise DataError(f"cannot be read as a NumPy array: {fault}", where=f"{file.name}:", fix=_REWRITE) from None
-    return found
 
 
 def _load_several(file: ForeignFile) -> dict[str, Any]:
@@ -215,9 +225,6 @@ def _load_several(file: ForeignFile) -> dict[str, Any]:
         with ZipFile(file.source.path) as archive:
             if sum(one.file_size for one in archive.infolist()) > LARGEST:
                 raise DataError(f"unpacks to more than {LARGEST:,} bytes", where=f"{file.name}:")
-            return {
-                one.filename.removesuffix(".npy"): np.load(io.BytesIO(archive.read(one)), allow_pickle=False)
-                for one in archive.infolist()
-            }
+            return {one.filename.removesuffix(".npy"): _array(archive.read(one)) for one in archive.infolist()}
     except (ValueError, EOFError, OSError, SyntaxError, BadZipFile, RuntimeError, NotImplementedError) as fault:
         raise DataError(f"cannot be read as NumPy arrays: {fault}", where=f"{file.name}:", fix=_REWRITE) from None
