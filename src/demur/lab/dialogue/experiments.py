@@ -59,9 +59,9 @@ class Loop:
         """The dialogues of all combinations."""
         conditions = tuple(
             Condition(manager, ChannelSettings(self.by, level, length, quality), threshold)
-            for manager in self.managers
-            for level in self.noise
-            for quality in self.qualities
+            for manager in dict.fromkeys(self.managers)
+            for level in dict.fromkeys(self.noise)
+            for quality in dict.fromkeys(self.qualities)
             for length in self.lengths
             for threshold in self.thresholds
         )

@@ -121,10 +121,10 @@ def simulate(
 
     TaskDomain.read(domain)
     own = managers if callable(managers) else None
-    names = ("own",) if callable(managers) else tuple(managers)
+    names = ("own",) if callable(managers) else tuple(dict.fromkeys(managers))
     if policy is not None and len(names) > 1:
         raise UsageError("`policy` goes with one manager")
-    lines = [ChannelSettings(channel, one, nbest, confidences, scale) for one in noise]
+    lines = [ChannelSettings(channel, one, nbest, confidences, scale) for one in dict.fromkeys(noise)]
     conditions = tuple(Condition(name, line, threshold) for line in lines for name in names)
     policies = {} if policy is None else {names[0]: read_policy(policy)}
     plan = SimulationPlan(str(domain), conditions, dialogues, seed, policies, own)
