@@ -59,7 +59,7 @@ def references_of(*commands: str) -> list[Reference]:
                 f'there is no literature for "{name}" ({nearest(name, names)}); commands: {", ".join(names)}'
             )
     chosen = [one for one in known if not wanted or set(wanted) & set(one.commands)]
-    return [Reference("software", "demur", own), *chosen]
+    return [Reference("misc", "demur", own), *chosen]
 
 
 def cite(*commands: str) -> str:
