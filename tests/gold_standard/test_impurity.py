@@ -162,5 +162,12 @@ def test_the_mean_performance_is_over_the_common_range():
 def test_an_impurity_is_written_as_plain_values():
     found = distance(handmade("gold", "linear", (1, 0.8)), handmade("A", "linear", (1, 0.2)))
     told = json.loads(json.dumps(found.to_dict(), allow_nan=False))
-    assert list(told) == ["impurity_mass", "mass_below_gold", "mass_above_gold", "relative_mass", "ranges"]
+    assert list(told) == [
+        "impurity_mass",
+        "mass_below_gold",
+        "mass_above_gold",
+        "relative_mass",
+        "mean_distance",
+        "ranges",
+    ]
     assert told["impurity_mass"]["value"] == found.mass.value

@@ -73,7 +73,7 @@ def test_the_files_lie_together_and_are_small(study):
 
 def test_the_wizard_study_has_a_gold_standard_and_two_systems_over_the_whole_range():
     trials = wizards().trials
-    assert trials.columns == ["performer", "role", "subject", "components", "wer", "completed"]
+    assert trials.columns == ["performer", "role", "subject", "components", "wer", "completed", "order"]
     assert trials.group_by("performer", "role").len().sort("performer").rows() == [
         *(("A", "system", 480), ("B", "system", 480), ("wizards", "gold", 480)),
     ]

@@ -91,7 +91,7 @@ def weighed(value: float, drawn: Iterable[float]) -> Impurity:
     """An impurity of which only the mass matters."""
     nothing, empty = Figure(0.0), np.empty(0)
     masses = np.array(list(drawn), dtype=float)
-    return Impurity("system", Figure(value), nothing, nothing, nothing, (), empty, empty, empty, empty, masses)
+    return Impurity("system", Figure(value), nothing, nothing, nothing, nothing, (), empty, empty, empty, empty, masses)
 
 
 def area(f: Callable[[Array], Array], low: float, high: float, strips: int = 100_000) -> float:
