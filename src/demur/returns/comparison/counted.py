@@ -286,7 +286,7 @@ def refuse_other_inputs(counted: Mapping[str, Tally]) -> None:
 
 
 @dataclass(frozen=True, slots=True)
-class _Part:
+class _LogToJudge:
     """A log to be judged by itself: what names its systems, its data, and how it is read."""
 
     name: str | None
@@ -378,7 +378,7 @@ def _parts(
     engine: str,
     started: Engine | None,
     confidences: Mapping[str, str] | Sequence[str],
-) -> list[_Part]:
+) -> list[_LogToJudge]:
     """The logs that are judged apart: one, or one for each source, and each once for every column of confidences."""
     if len(data) == 1 and named_systems(data[0]):
         logs: list[tuple[str | None, tuple[Any, ...]]] = [(name, (one,)) for name, one in data[0].items()]
@@ -393,7 +393,7 @@ def _parts(
         name: replace(reading, columns={**reading.columns, "confidence": column}) for name, column in names.items()
     }
     return [
-        _Part(name, column, log, how_read)
+        _LogToJudge(name, column, log, how_read)
         for (name, log), (column, how_read) in product(logs, (readings or {None: reading}).items())
     ]
 
@@ -404,7 +404,7 @@ def _name_systems(data: Sequence[Any], reading: Reading, engine: str, started: E
     return bool(set(candidates(first.names, "system", reading.columns)) & set(first.names))
 
 
-def _label(part: _Part, log: EngineLog, taken: Mapping[str, Any]) -> str:
+def _label(part: _LogToJudge, log: EngineLog, taken: Mapping[str, Any]) -> str:
     """What a log is called: as asked, by its own name, or where that is taken by its source."""
     name = _name(part.name or log.system, part.column, True) if part.column else part.name or log.system
     return name if name not in taken else str(part.data[0]).rstrip("/")
