@@ -150,7 +150,18 @@ def _is_method(one: Any) -> bool:
     return inspect.isfunction(one) or isinstance(one, classmethod | staticmethod)
 
 
-GALLERY_PAGES = ("reading", "report", "workbench", "nbest", "outcome", "gold", "study", "understanding", "dialogue")
+GALLERY_PAGES = (
+    "reading",
+    "report",
+    "workbench",
+    "nbest",
+    "outcome",
+    "gold",
+    "study",
+    "judges",
+    "understanding",
+    "dialogue",
+)
 PICTURE = re.compile(r"^!\[(.+?)\]\(images/(.+?)\)$|^#+ (.+)$|^(?:\$ |.*?`)(demur [^`\n]+)", re.MULTILINE)
 """A picture with its caption, a heading, or a command, whichever stands in a line."""
 
