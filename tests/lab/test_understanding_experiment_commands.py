@@ -172,12 +172,6 @@ def test_the_demo_tells_its_story_and_writes_a_page_and_logs(folder: Path) -> No
     assert "A museum guide that may say it does not understand" in (folder / "page.html").read_text()
 
 
-def test_the_readme_says_what_the_demo_prints(folder: Path) -> None:
-    readme = (Path(__file__).parents[2] / "README.md").read_text(encoding="utf-8").replace("**", "")
-    for sentence in (folder / "demo.txt").read_text().splitlines()[:2]:
-        assert sentence in readme
-
-
 def test_the_demo_prints_at_most_forty_lines_of_eighty_characters(folder: Path) -> None:
     printed = [*(folder / "demo.txt").read_text().splitlines(), *(folder / "notes.txt").read_text().splitlines()]
     wrapped = [part for line in printed for part in textwrap.wrap(line, 80) or [""]]

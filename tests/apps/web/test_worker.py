@@ -67,7 +67,7 @@ def begun(job):
 
 
 def alive(process):
-    with suppress(ProcessLookupError):
+    with suppress(ProcessLookupError, FileNotFoundError):  # gone before it is asked, or before it is read
         os.kill(process, 0)
         return Path(f"/proc/{process}/stat").read_text().rsplit(")", 1)[1].split()[0] != "Z"
     return False
