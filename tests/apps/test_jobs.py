@@ -252,6 +252,7 @@ CASES: dict[str, tuple[str, list[str], dict[str, Any]]] = {
     "score in an engine": ("score", [LAKE], {"engine": "polars", "by": "domain", "exact_up_to": 40, "check_ids": True}),
     "score in another": ("score", [LAKE], {"engine": "duckdb", "at_error": 0.1, "level": 0.8}),
     "merge": ("merge", ["part.sweep", "other.sweep"], {"allow_repeats": True, "apart": True, "curve": True}),
+    "watch": ("watch", ["dated"], {"since": "2026-03-01", "name": "guide"}),
     "compare": ("compare", [A, B], {}),
     "compare some": ("compare", [A, B], {"systems": ("b", "a"), "matched": True, "region": (0.0, 0.5)}),
     "compare unpaired": ("compare", [A, B], {"unpaired": True, "at_nonreturn": (0.1, 0.3)}),
@@ -397,6 +398,9 @@ def test_python_and_the_command_give_the_same_json(
     if name == "merge":
         for sweep, source in (("part", A), ("other", B)):
             assert demur("score", source, "--quiet", "-o", f"{sweep}.sweep", "--replicates", "50").returncode == 0
+    if name == "watch":  # what the first run counts, the others take as kept
+        shutil.copytree(LAKE, "dated/date=2026-03-01")
+        assert demur("watch", "dated", "--quiet", "--name", "guide").returncode == 0
     if "store" in given:
         add_runs(A, store=Path("store"))
         shutil.copytree("store", "copy")
