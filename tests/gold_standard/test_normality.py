@@ -5,7 +5,7 @@ from scipy.stats import binom, norm
 
 import demur
 from demur.gold_standard.checks import convergence, normality
-from demur.gold_standard.presentation import claim
+from demur.gold_standard.words import claim
 from reference.gold_checks import counted, gold_of, simulated, study
 
 

@@ -18,18 +18,10 @@ from demur.gold_standard import presentation
 from demur.gold_standard.cost import read_cost
 from demur.gold_standard.impurity import ImpurityCrossing, PairVerdict, XInterval
 from demur.gold_standard.planning import plan
-from demur.gold_standard.presentation import (
-    Units,
-    figure,
-    of_gold,
-    of_plan,
-    of_study,
-    pair_sentences,
-    performer_table,
-    verdict,
-)
+from demur.gold_standard.presentation import of_gold, of_plan, of_study, performer_table
 from demur.gold_standard.study import GoldOptions, GoldStudies, analyse
 from demur.gold_standard.trials import TrialReading, trials
+from demur.gold_standard.words import Units, figure, pair_sentences, verdict
 
 QUICK = GoldOptions(replicates=60, checks=False)
 

@@ -49,7 +49,7 @@ _CURVE = 51
 
 def study_values(study: GoldStudy) -> dict[str, Any]:
     """All results of a study as plain values, with its verdict in words."""
-    from demur.gold_standard.presentation import says_nothing, verdict
+    from demur.gold_standard.words import says_nothing, verdict
 
     low, high = study.complexity_range
     values: dict[str, Any] = {
@@ -228,7 +228,7 @@ class GoldStudy(Shown):
     @property
     def notes(self) -> tuple[str, ...]:
         """How the study was read and computed."""
-        from demur.gold_standard.presentation import study_notes
+        from demur.gold_standard.words import study_notes
 
         return study_notes(self)
 
