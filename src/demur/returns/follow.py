@@ -34,7 +34,6 @@ from demur.returns.table import (
     Judged,
     Reading,
     judge,
-    near_matches,
     refuse_duplicates,
     systems_of,
 )
@@ -195,7 +194,8 @@ class BatchReader:
         self._recognised += rows.recognised
         self._cautions += rows.cautions
         if not self._near:
-            self._near = [f"in row {self._read:,} or shortly before: {near}" for near in near_matches(frame)]
+            near = judging.near_matches(frame, CORRECT)
+            self._near = [f"in row {self._read:,} or shortly before: {one}" for one in near]
         compared: pl.DataFrame = nw.from_native(frame).filter(judging.compared(CORRECT)).to_native()
         for (name,), part in compared.group_by("system"):
             system = str(name)

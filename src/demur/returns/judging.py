@@ -404,6 +404,37 @@ def unranked_notes(unranked: Collection[str], systems: int) -> list[str]:
     return [f"no confidences{of_which}: only what a system withholds by itself counts"]
 
 
+_NEAR = Wording(
+    "prediction equals a target but for case or spaces, e.g. {}; it counts as wrong",
+    "predictions equal a target but for case or spaces, e.g. {}; they count as wrong",
+)
+
+
+def near_matches(frame: pl.DataFrame, correct: str) -> list[str]:
+    """Warns of predictions that would be right if letter case and the spaces around labels did not matter.
+
+    Where labels are many times fewer than rows, rows are looked at only if two labels differ in nothing else.
+    """
+    rows: Lazy = nw.from_native(frame.lazy())
+    judged = rows.filter(compared(correct) & ~nw.col("right")).select("prediction", "target")
+    wrong = judged.collect().to_polars()
+    if wrong.select(pl.col("prediction").approx_n_unique()).item() < wrong.height / 10:
+        targets = wrong["target"].explode().drop_nulls().unique().alias("prediction")
+        labels = pl.concat([wrong["prediction"].unique(), targets]).unique()
+        twins = labels.filter(_folded(labels).is_duplicated())
+        wrong = wrong.filter(pl.col("prediction").is_in(twins.implode()))
+    pairs = wrong.with_row_index().explode("target")
+    near = pairs.filter(_folded(pairs["prediction"]) == _folded(pairs["target"])).unique("index", maintain_order=True)
+    if near.is_empty():
+        return []
+    example = f'"{near["prediction"][0]}" and "{near["target"][0]}"'
+    return [_NEAR.about(example).with_count(near.height)]
+
+
+def _folded(labels: pl.Series) -> pl.Series:
+    return labels.str.strip_chars().str.to_lowercase()
+
+
 def refuse_foreign_labels(
     judged: Lazy, systems: Iterable[str], out_of_scope: Collection[str], *, lists: bool, correct: str = "correct"
 ) -> list[str]:

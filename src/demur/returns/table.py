@@ -68,11 +68,6 @@ _WAYS_OUT = (
     "repeat, seed) must tell rows apart; --map trial=COLUMN names it"
 )
 
-_NEAR = Wording(
-    "prediction equals a target but for case or spaces, e.g. {}; it counts as wrong",
-    "predictions equal a target but for case or spaces, e.g. {}; they count as wrong",
-)
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reading:
@@ -308,7 +303,7 @@ def _assemble(given: Iterator[Table], names: Sequence[str], notes: Sequence[str]
     judgeable = all(part.judged for part in parts)
     warnings += [*doubts, *(warning for part in parts for warning in part.warnings)]
     warnings += counted(part.cautions for part in parts)
-    warnings += _foreign_labels(frame) + near_matches(frame) if judgeable else []
+    warnings += _foreign_labels(frame) + judging.near_matches(frame, CORRECT) if judgeable else []
     notes += [*counted(part.recognised for part in parts), *(note for part in parts for note in part.notes)]
     if reading.missing_confidence == "error":
         unranked = tuple(dict.fromkeys(system for part in parts for system in part.unranked))
@@ -668,31 +663,6 @@ def _foreign_labels(frame: pl.DataFrame) -> list[str]:
     right = judged.filter(judging.compared(CORRECT)).group_by("system").agg(nw.col("right").any())
     systems = sorted(collected(right.filter(~nw.col("right")))["system"])
     return judging.refuse_foreign_labels(judged, systems, (), lists=True, correct=CORRECT)
-
-
-def near_matches(frame: pl.DataFrame) -> list[str]:
-    """Warns of predictions that would be right if letter case and the spaces around labels did not matter.
-
-    Where labels are many times fewer than rows, rows are looked at only if two labels differ in nothing else.
-    """
-    rows: nw.LazyFrame[Any] = nw.from_native(frame.lazy())
-    compared = rows.filter(judging.compared(CORRECT) & ~nw.col("right")).select("prediction", "target")
-    wrong = compared.collect().to_polars()
-    if wrong.select(pl.col("prediction").approx_n_unique()).item() < wrong.height / 10:
-        targets = wrong["target"].explode().drop_nulls().unique().alias("prediction")
-        labels = pl.concat([wrong["prediction"].unique(), targets]).unique()
-        twins = labels.filter(_folded(labels).is_duplicated())
-        wrong = wrong.filter(pl.col("prediction").is_in(twins.implode()))
-    pairs = wrong.with_row_index().explode("target")
-    near = pairs.filter(_folded(pairs["prediction"]) == _folded(pairs["target"])).unique("index", maintain_order=True)
-    if near.is_empty():
-        return []
-    example = f'"{near["prediction"][0]}" and "{near["target"][0]}"'
-    return [_NEAR.about(example).with_count(near.height)]
-
-
-def _folded(labels: pl.Series) -> pl.Series:
-    return labels.str.strip_chars().str.to_lowercase()
 
 
 def _refuse_ranked_in_part(frame: pl.DataFrame, unranked: Sequence[str], tables: Sequence[Table]) -> None:
