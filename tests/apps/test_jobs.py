@@ -303,6 +303,7 @@ CASES: dict[str, tuple[str, list[str], dict[str, Any]]] = {
     "tune": ("understand tune", [PAIRS], {}),
     "tune by errors": ("understand tune", [PAIRS], {"max_error": 0.4, "off_topic": PAIRS}),
     "scorers": ("experiment scorers", [HEARD], {"scorers": ("const", "infev"), "sentences": 2, "floor": 0.01}),
+    "conditions": ("experiment conditions", [HEARD], {"by": "noise", "few": 1, "many": 2}),
     "lengths": ("experiment lengths", [HEARD], {"by": "noise", "kept": (1, 2), "scorer": "const"}),
     "reward": ("experiment reward", [HEARD], {"measure": "oracle", "group": "noise", "where": (("noise", "low"),)}),
     "oracle": ("experiment oracle", [HEARD], {"scorers": ("const",), "items": "dstc"}),
@@ -427,7 +428,7 @@ def test_python_and_the_command_import_the_same_rows(tmp_path: Path, demur: Demu
     done = demur("import", "dstc2", "data", *typed(import_dstc, given))
     assert [json.loads(line) for line in done.stdout.splitlines()] == list(expected), done.stderr
     done = demur("import", "dstc3", "data", *typed(import_dstc, given), "--json", "-o", "rows.jsonl")
-    document = {"rows": 4, **expected.counts, "out": "rows.jsonl", "notes": list(expected.notes)}
+    document = {"format": 1, "rows": 4, **expected.counts, "out": "rows.jsonl", "notes": list(expected.notes)}
     assert json.loads(done.stdout) == document
 
 
