@@ -31,7 +31,9 @@ def locked() -> dict[str, list[Requirement]]:
 def wanted() -> list[Requirement]:
     """What `make` installs by the ranges of pyproject.toml."""
     project, groups = PROJECT["project"], PROJECT["dependency-groups"]
-    optional = {name: texts for name, texts in project["optional-dependencies"].items() if name != "inspect"}
+    optional = {
+        name: texts for name, texts in project["optional-dependencies"].items() if name not in ("inspect", "speech")
+    }
     extras = [text for texts in optional.values() for text in texts]
     texts = [*project["dependencies"], *extras, *groups["dev"], *groups["docs"], *groups["build"]]
     return [one for one in map(Requirement, texts) if one.name != "demur"]

@@ -148,7 +148,7 @@ def test_the_process_leaves_with_the_code_of_what_happened(apart: Demur, tmp_pat
     assert refused.stderr.startswith("error: rum.jsonl does not exist")
 
 
-@pytest.mark.parametrize("ratio", ["1", "1.5", "-0.1"])
+@pytest.mark.parametrize("ratio", ["1.5", "-0.1"])
 def test_a_cost_ratio_outside_its_range_is_refused_with_the_reason(demur: Demur, tmp_path: Path, ratio: str) -> None:
     log(tmp_path / "a.jsonl")
     done = demur("threshold", "a.jsonl", "--cost-ratio", ratio)

@@ -152,8 +152,9 @@ class Workshop:
 
     def _document(self, case: Case, done: Done, text: str) -> dict[str, Any]:
         document = self._plain(decoded(text))
-        if isinstance(document, dict):
-            document.pop("format", None)  # of every document alike; see test_format.py
+        for one in document if isinstance(document, list) else [document]:
+            if isinstance(one, dict):
+                one.pop("format", None)  # of every document alike; see test_format.py
         return {"command": case.command, "exit_code": done.returncode, "document": document}
 
     def _text(self, case: Case, done: Done) -> str:

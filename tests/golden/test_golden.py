@@ -11,8 +11,8 @@ from golden.record import Case, Workshop, cases, compared, decoded, differences,
 from pages import README, ROOT, blocks, read_page
 
 SHOWN = 20
-NOT_RECORDED = ("serve", "study serve", "study play")
-"""Commands that give no document."""
+NOT_RECORDED = ("serve", "study serve", "study play", "doctor")
+"""Commands that give no document, or one of this machine."""
 ALIKE = {f"import {name}" for name in REGISTRY} - {"import inspect", "import rasa"}
 """Commands that are one function: two are recorded, and `tests/importers` has the rows of each."""
 

@@ -42,7 +42,7 @@ def test_a_file_may_be_compressed_and_the_summary_is_json(demur: Demur, tmp_path
     assert done.returncode == 0, done.stderr
     assert done.stderr == ""
     document = json.loads(done.stdout)
-    assert list(document) == ["rows", "dialogues", "out", "notes"]
+    assert list(document) == ["format", "rows", "dialogues", "out", "notes"]
     assert (document["rows"], document["dialogues"], document["out"]) == (4, 2, f"rows.jsonl{ending}")
     assert "lists of hypotheses that summed to over 1, normalised: 2" in document["notes"]
     assert pl.read_ndjson(tmp_path / f"rows.jsonl{ending}")["id"].to_list()[0] == "voip-a/0"

@@ -22,7 +22,7 @@ def parse(text):
 def test_the_first_sentences_of_a_longer_list_give_what_a_shorter_list_gives(scorer, kept):
     utterances = [("u1", None, CNET), ("u2", [{"text": "thai", "words": [{"word": "thai", "confidence": 0.5}]}], CNET)]
     cache = SentenceCache(parse, "network", 8)
-    assert cache.score(scorer, kept, utterances) == Hypothesiser(scorer, parse, kept, "network")(utterances)
+    assert cache.score(scorer, kept, 1.0, utterances) == Hypothesiser(scorer, parse, kept, "network")(utterances)
 
 
 def test_sentences_are_found_and_parsed_once_for_all_scorers():
@@ -36,15 +36,15 @@ def test_sentences_are_found_and_parsed_once_for_all_scorers():
     utterances = [("u1", None, CNET), ("u2", None, CNET)]
     for scorer in NAMES:
         for kept in (1, 4):
-            assert len(cache.score(scorer, kept, utterances)) == 2
+            assert len(cache.score(scorer, kept, 1.0, utterances)) == 2
     assert len(asked) == len(set(asked)) == 4
 
 
 def test_an_utterance_of_which_nothing_was_heard_has_no_acts():
-    assert SentenceCache(parse).score("infev", 3, [("u2", [], None)]) == [[]]
+    assert SentenceCache(parse).score("infev", 3, 1.0, [("u2", [], None)]) == [[]]
 
 
 def test_a_fault_names_the_utterance():
-    scorer = partial(SentenceCache(parse, "auto", 3).score, "infev", 3)
+    scorer = partial(SentenceCache(parse, "auto", 3).score, "infev", 3, 1.0)
     with pytest.raises(DataError, match='u7: sentence "thai": infev needs a logprob'):
         scorer([("u7", [{"text": "thai"}], None)])

@@ -60,13 +60,7 @@ class PromptfooResults(Importer):
         return [self._log(file, [_plain(one) for one in results], choices, refusals=True)]
 
     def _log(self, file: ForeignFile, results: Sequence[Row], choices: ImportChoices, *, refusals: bool) -> ImportedLog:
-        if not results:
-            raise DataError("holds no results", where=f"{file.name}:")
-        if all(one["success"] is None for one in results):
-            rule = "has no result that says whether it is a success"
-            raise DataError(
-                rule, where=f"{file.name}:", fix="is it of another version? promptfoo export writes it again"
-            )
+        _refuse_unjudged(results, f"{file.name}:")
         prompts = {one["prompt"] for one in results}
         described = all(one["description"] for one in results) and len({one["description"] for one in results}) > 1
         described = described and len({(one["description"], one["vars_text"]) for one in results}) == len(
@@ -121,6 +115,15 @@ class PromptfooResults(Importer):
         others_taken += [f"--metric {name} judges otherwise" for name in scores if name != metric and name not in named]
         more = [] if refusals else [f"{file.name}: the CSV does not say which outputs are refusals; the .json does"]
         return self.log(file, rows, taken, others_taken, more)
+
+
+def _refuse_unjudged(results: Sequence[Row], where: str) -> None:
+    """Refuses a file without results, and one whose results have no verdict."""
+    if not results:
+        raise DataError("holds no results", where=where)
+    if all(one["success"] is None for one in results):
+        rule = "has no result that says whether it is a success"
+        raise DataError(rule, where=where, fix="is it of another version? promptfoo export writes it again")
 
 
 def _plain(result: Mapping[str, Any]) -> Row:

@@ -143,10 +143,6 @@ def report(
     )
     options.check()
     step("reading", 0, 1)
-    if classes is not None or not all(isinstance(one, str) for one in data):
-        from demur.returns.predictions import tables_of
-
-        data = tables_of(data, classes)
     reading = MixtureReading(
         kinds=dict(kinds or {}),
         columns=dict(columns or {}),
@@ -159,7 +155,17 @@ def report(
         x=x,
         y=y,
     )
-    return report_of(analyse_tables(read_mixture(*data, reading=reading), options, step=step), title=title, brief=brief)
+    tables = read_mixture(*_as_tables(data, classes), reading=reading)
+    return report_of(analyse_tables(tables, options, step=step), title=title, brief=brief)
+
+
+def _as_tables(data: tuple[Any, ...], classes: Sequence[str] | None) -> Sequence[Any]:
+    """What was given, arrays and estimators as tables."""
+    if classes is None and all(isinstance(one, str) for one in data):
+        return data
+    from demur.returns.predictions import tables_of
+
+    return tables_of(data, classes)
 
 
 JOBS = (

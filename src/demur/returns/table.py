@@ -310,7 +310,7 @@ def _assemble(given: Iterator[Table], names: Sequence[str], notes: Sequence[str]
         _refuse_ranked_in_part(frame, unranked, tables)
         notes += judging.unranked_notes(unranked, len(systems_of(frame)) if unranked else 0)
     frame = frame.drop(ROW, SOURCE, CORRECT, TRIAL)
-    frame = pl.DataFrame([frame.drop_in_place(name).rechunk() for name in frame.columns])  # one by one, to save room
+    frame = pl.DataFrame({name: frame.drop_in_place(name).rechunk() for name in frame.columns})  # one by one, for room
     left_out = pl.concat([part.left_out for part in parts])
     return Responses(frame, tuple(dict.fromkeys(notes)), tuple(warnings), judgeable, left_out)
 

@@ -96,7 +96,7 @@ def observe(domain: TaskDomain, hypotheses: Hypotheses, last: Prompt) -> Evidenc
     histories: dict[str, list[HistoryStep]] = {}
     count = len(hypotheses) + 1
     for place, (acts, _) in enumerate(hypotheses):
-        for slot, potential, step in _parts(domain, acts, last):
+        for slot, potential, step in _single_slots(domain, acts, last):
             goals.setdefault(slot, [_NOTHING] * count)[place] = potential
             if step is not _NO_STEP:
                 histories.setdefault(slot, [_NO_STEP] * count)[place] = step
@@ -113,7 +113,7 @@ def _usual(acts: UserActs, last: Prompt) -> float:
     return min((usual.get(act.name, RARE) for act in acts), default=RARE)
 
 
-def _parts(domain: TaskDomain, acts: UserActs, last: Prompt) -> list[tuple[str, Potential, HistoryStep]]:
+def _single_slots(domain: TaskDomain, acts: UserActs, last: Prompt) -> list[tuple[str, Potential, HistoryStep]]:
     """What an act has to do with single slots."""
     given = values_given(acts, last)
     names = {act.name for act in acts}

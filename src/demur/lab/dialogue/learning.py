@@ -241,16 +241,16 @@ def learn_policy(
                 epsilon = EXPLORES[0] ** (1 - share) * EXPLORES[1] ** share
                 start = USERS + number * lessons.dialogues
                 users = range(start, start + lessons.dialogues)
-                regression.add(list(_spread(pool, decisions, lessons, policy, epsilon, seed, users)))
+                regression.add(list(_mapped(pool, decisions, lessons, policy, epsilon, seed, users)))
                 policy = LinearPolicy(regression.weights(), sure=hand.sure, plausible=hand.plausible)
-                reward = math.fsum(_spread(pool, rewards_of, lessons, policy, _TESTS, tests)) / len(tests)
+                reward = math.fsum(_mapped(pool, rewards_of, lessons, policy, _TESTS, tests)) / len(tests)
                 rows.append({"seed": seed, "round": number + 1, "reward": reward})
                 if best is None or reward > best[0]:
                     best = (reward, policy)
         assert best is not None
         fresh = range(2 * USERS, 2 * USERS + 2 * lessons.dialogues)
-        ours = pl.Series(list(_spread(pool, rewards_of, lessons, best[1], _TESTS, fresh)), dtype=pl.Float64)
-        theirs = pl.Series(list(_spread(pool, rewards_of, lessons, hand, _TESTS, fresh)), dtype=pl.Float64)
+        ours = pl.Series(list(_mapped(pool, rewards_of, lessons, best[1], _TESTS, fresh)), dtype=pl.Float64)
+        theirs = pl.Series(list(_mapped(pool, rewards_of, lessons, hand, _TESTS, fresh)), dtype=pl.Float64)
     training = {"rounds": lessons.rounds, "dialogues": lessons.dialogues, "noise": list(lessons.noise)}
     training |= {"seed": lessons.seed, "seeds": lessons.seeds}
     kept = LinearPolicy(best[1].weights, hand.sure, hand.plausible, training)
@@ -272,7 +272,7 @@ def _pool(processes: int | None) -> Iterator[Executor | None]:
         yield pool
 
 
-def _spread(pool: Executor | None, work: Any, *given: Any) -> Iterator[Any]:
+def _mapped(pool: Executor | None, work: Any, *given: Any) -> Iterator[Any]:
     """What some work gives for a range of users, the last of what it is given, piece by piece and in order."""
     *options, users = given
     pieces = [users[start : start + AT_ONCE] for start in range(0, len(users), AT_ONCE)]
