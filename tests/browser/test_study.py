@@ -143,7 +143,8 @@ def test_a_second_window_takes_over_and_leaving_ends_it(study: Served, open_page
 
 
 def test_a_cut_of_the_network_loses_nothing_and_doubles_nothing(study: Served, open_page: Callable[..., Any]) -> None:
-    page = open_page().context.new_page()
+    context = open_page().context.browser.new_context()  # of somebody who has not been here
+    page = context.new_page()
     sockets: list[Any] = []
     cut: list[bool] = []
 
@@ -165,7 +166,7 @@ def test_a_cut_of_the_network_loses_nothing_and_doubles_nothing(study: Served, o
     cut.clear()
     page.wait_for_selector("text=A few questions")
     assert len(sockets) > 1
-    page.close()
+    context.close()
     record = StudyRecord.of(study.folder)
     person = list(record.state.participants)[-1]
     assert [event.kind for event in record.events if event.person == person].count("consented") == 1
