@@ -22,7 +22,7 @@ from demur.errors import DataError, UsageError
 from demur.study.checks import checked
 from demur.study.demo import SimulatedStudy, write_simulated
 from demur.study.design import parse_design, read_design
-from demur.study.export import StudyRecord, benchmark_svg, study_tables
+from demur.study.export import StudyRecord, benchmark_svg, read_study_trials, study_tables, trials_of
 from demur.study.folder import new_folder
 from demur.study.input import NoisyInput, recognise
 from demur.study.journal import FILE, read_events
@@ -101,9 +101,7 @@ SPOILT = [
 
 @pytest.mark.parametrize(("change", "rule"), SPOILT)
 def test_each_check_finds_what_it_is_for(copy: Path, change: str, rule: str) -> None:
-    with sqlite3.connect(copy / FILE) as connection:
-        connection.execute("DROP TRIGGER only_appended_u")
-        connection.execute(change)
+    rewritten(copy, change)
     assert any(rule in one.rule for one in checked(copy).findings if not one.holds)
 
 
@@ -151,8 +149,66 @@ def test_erasing_one_person_leaves_the_others_and_no_trace_in_the_file(copy: Pat
     assert after.state.next_name("d", 5) == record.state.next_name("d", 5), "no name is given twice"
     left = [event for event in read_events(copy) if event.person == "p0003" or event.dialogue in {t.id for t in talks}]
     assert [event.kind for event in left] == ["erased"]
-    with pytest.raises(UsageError, match="no participant"):
+    with pytest.raises(UsageError, match="no participant or wizard"):
         demur.erase_person(copy, "p0003")
+
+
+def rewritten(folder: Path, change: str) -> None:
+    """Change the journal behind the back of the study."""
+    with sqlite3.connect(folder / FILE) as connection:
+        connection.execute("DROP TRIGGER only_appended_u")
+        connection.execute(change)
+
+
+def test_one_wizard_alone_is_shown_by_participants_and_said_to_be_alone(copy: Path) -> None:
+    rewritten(
+        copy, "UPDATE events SET body = json_set(body, '$.wizard', 'anna') WHERE body LIKE '%\"wizard\":\"ben\"%'"
+    )
+    record = StudyRecord.of(copy)
+    assert record.lone == {"wizard": "anna"}
+    (found,) = demur.gold(*read_study_trials([record]), replicates=50)
+    assert any("anna is the only wizard" in one for one in found.warnings)
+    assert found.wizards is None
+    assert set(trials_of(record)["subject"]) == set(record.state.participants)
+
+
+def test_erasing_a_wizard_leaves_the_dialogues_of_participants_without_the_name(copy: Path) -> None:
+    before = StudyRecord.of(copy)
+    with pytest.raises(UsageError, match="still names ben: remove the name from"):
+        demur.erase_person(copy, "ben")
+    design = copy / "study.toml"
+    design.write_text(design.read_text(encoding="utf-8").replace('"ben"', '"carla"'), encoding="utf-8")
+    done = demur.erase_person(copy, "ben")
+    assert done.kept == before.state.wizards["ben"].dialogues > 0
+    after = StudyRecord.of(copy)
+    assert after.design.digest == before.design.digest, "another wizard is no other design"
+    assert len(after.counted) == len(before.counted)
+    assert after.state.wizards["erased-1"].dialogues == done.kept
+    assert not after.state.wizards["erased-1"].trained
+    assert not any(b'ben"' in path.read_bytes() or b"/ben/" in path.read_bytes() for path in copy.glob("*"))
+
+
+@pytest.mark.parametrize("spoil", ["page", "event"])
+def test_what_comes_before_the_damage_of_a_journal_is_exported_on_request(copy: Path, spoil: str) -> None:
+    whole = StudyRecord.of(copy)
+    if spoil == "page":
+        content = bytearray((copy / FILE).read_bytes())
+        middle = len(content) // 2 // 4096 * 4096
+        content[middle : middle + 8192] = b"\xff" * 8192
+        (copy / FILE).write_bytes(content)
+    else:
+        rewritten(
+            copy,
+            "UPDATE events SET dialogue = 'd99999' WHERE kind = 'heard' AND 2 * seq > (SELECT max(seq) FROM events)",
+        )
+    with pytest.raises(DataError, match=r"restore the journal from a copy; demur study export --salvage"):
+        demur.export_study(copy)
+    done = demur.export_study(copy, salvage=True)
+    rows = {Path(name).name: count for name, count in done.files.items()}
+    assert 0 < rows["trials.csv"] < len(whole.counted)
+    assert Path(next(iter(done.files))).parent == copy / "salvaged", "an earlier export is kept"
+    assert f"these tables end with event {done.events:,}" in done.to_dict()["warnings"][0]
+    assert demur.export_study(copy, salvage=True, to=copy / "again").events == done.events, "the journal is as it was"
 
 
 def with_system(lines: str) -> str:

@@ -214,8 +214,9 @@ class GoldStudy(Shown):
 
     @cached_property
     def wizards(self) -> WizardAgreement | None:
-        """How far those behind the gold standard agree; none where nobody is named."""
-        return None if self.trials.independent or not self.options.checks else wizards(self.trials, self.gold)
+        """How far those behind the gold standard agree; none where nobody is named, or participants of systems are."""
+        asked = self.options.checks and not self.trials.independent and not self.trials.shares_subjects
+        return wizards(self.trials, self.gold) if asked else None
 
     @cached_property
     def convergence(self) -> tuple[Convergence, ...]:

@@ -485,6 +485,12 @@ class Trials:
         return len(self.x)
 
     @property
+    def shares_subjects(self) -> bool:
+        """Whether subjects of the gold standard are those of systems too: then they are participants, not wizards."""
+        is_gold = self.performer == 0
+        return bool(np.isin(self.subject[is_gold], self.subject[~is_gold]).any())
+
+    @property
     def digest(self) -> str:
         """Digest of the data: of all that is analysed, whatever the file and its columns are called."""
         combinations = [sorted(names) for names in self.combinations]

@@ -5,8 +5,6 @@ Everything follows from the plan that judging was begun with and from the events
 
 from __future__ import annotations
 
-import base64
-import hmac
 import json
 import secrets
 from collections import Counter
@@ -23,6 +21,7 @@ import msgspec
 import numpy as np
 
 from demur import __version__
+from demur.core.links import role_token
 from demur.errors import DataError, UsageError
 from demur.judges.agreement import Ratings
 from demur.judges.answers import AnswerLog
@@ -203,8 +202,7 @@ class Judging:
 
     def token(self, role: str) -> str:
         """What lets a judge, or the lead, in; the same whenever the folder is served."""
-        mark = hmac.digest(bytes.fromhex(self._secret), role.encode(), "sha256")
-        return base64.urlsafe_b64encode(mark).decode().rstrip("=")[:32]
+        return role_token(bytes.fromhex(self._secret), role)
 
     def _take(self, event: Event) -> None:
         past = self._past.setdefault(event.judge, [])

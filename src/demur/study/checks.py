@@ -13,7 +13,7 @@ from typing import Any
 
 from demur.core.show.results import Step, silent
 from demur.errors import DemurError
-from demur.study.export import StudyRecord, reading_of, trials_of
+from demur.study.export import StudyRecord, read_study_trials, trials_of
 from demur.study.state import digest_of
 from demur.study.views import training_view
 
@@ -301,7 +301,7 @@ def _how_many_more(
     record: StudyRecord, half_width: float, studies: int, seed: int, step: Step
 ) -> tuple[str, dict[str, Any]]:
     """What `demur plan` says of the trials so far, less the subjects that there are."""
-    design, trials = record.design, trials_of(record)
+    trials = trials_of(record)
     by_performer = Counter(trials["performer"])
     roles = set(trials["role"])
     if roles != {"gold", "system"} or min(by_performer.values()) < LEAST_TRIALS:
@@ -310,10 +310,11 @@ def _how_many_more(
 
     each = max(1, round(len(trials) / max(1, trials["subject"].n_unique())))
     subjects = {role: trials.filter(role=role)["subject"].n_unique() for role in ("gold", "system")}
+    if record.lone:  # their trials have participants for subjects
+        subjects["gold"] = len({talk.wizard for talk in record.counted if talk.wizard})
     try:
         found = plan_gold(
-            trials,
-            **reading_of(design),
+            *read_study_trials([record]),
             subjects=(8, 16, 32, 64),
             trials_each=tuple(sorted({each, 2 * each, 4 * each})),
             half_width=half_width,

@@ -265,8 +265,9 @@ class WozDesign(DesignPart, frozen=True, kw_only=True):
 
     @property
     def digest(self) -> str:
-        """Digest of all that the study is."""
-        return hashlib.blake2b(msgspec.json.encode(self, order="deterministic"), digest_size=8).hexdigest()
+        """Digest of all that the study is; who the wizards are is left out, as more of them may be recruited."""
+        content = msgspec.structs.replace(self, wizard=msgspec.structs.replace(self.wizard, names=[]))
+        return hashlib.blake2b(msgspec.json.encode(content, order="deterministic"), digest_size=8).hexdigest()
 
 
 def read_design(path: str | Path) -> WozDesign:
@@ -449,6 +450,8 @@ def _repeats(design: WozDesign) -> Iterator[Fault]:
     for place, name in enumerate(design.wizard.names):
         if name in design.wizard.names[:place]:
             yield ("wizard", "names"), "names somebody twice", name, ""
+        if re.fullmatch(r"[pd]\d+", name):
+            yield ("wizard", "names"), "names a wizard as participants and dialogues are named", name, ""
     if len(set(design.input.levels)) < len(design.input.levels):
         yield ("input", "levels"), "has a level twice", None, ""
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import hmac
 import random
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
 
@@ -14,9 +14,11 @@ import polars as pl
 
 from demur.core.jobs import Job
 from demur.errors import DataError, UsageError
+from demur.gold_standard.jobs import read_trials
+from demur.gold_standard.trials import Trials
 from demur.study.design import FILE, WozDesign, read_design
 from demur.study.folder import is_study, study_key
-from demur.study.journal import read_events
+from demur.study.journal import each_row
 from demur.study.state import ON_PURPOSE, StudyEvent, StudyState, Talk
 
 Identifiers = Literal["keep", "hash", "drop"]
@@ -41,14 +43,26 @@ class StudyRecord:
     design: WozDesign
     events: tuple[StudyEvent, ...]
     state: StudyState
+    damage: str = ""
+    """What is wrong with the journal behind these events, where the rest was left out."""
 
     @classmethod
-    def of(cls, folder: str | Path) -> StudyRecord:
-        """Read a study, also while it is being served."""
+    def of(cls, folder: str | Path, *, salvage: bool = False) -> StudyRecord:
+        """Read a study, also while it is being served; to `salvage` is to stop where its journal is damaged."""
         place = Path(folder)
         design = read_design(place)
-        events = tuple(read_events(place))
-        return cls(place, design, events, StudyState.replay(design, events))
+        events: list[StudyEvent] = []
+        state = StudyState(design)
+        try:
+            for event, _ in each_row(place):
+                state.follow(event, len(events) + 1)
+                events.append(event)
+        except DataError as fault:
+            if not salvage:
+                raise
+            state = StudyState.replay(design, events)  # without what the damaged event changed
+            return cls(place, design, tuple(events), state, f"{fault.where} {fault.rule}")
+        return cls(place, design, tuple(events), state)
 
     def of_kind(self, kind: str) -> list[StudyEvent]:
         """The events of a kind."""
@@ -72,10 +86,23 @@ class StudyRecord:
         reports = self.reports
         return [talk for talk in self.kept if talk.why in ON_PURPOSE and talk.started and talk.id in reports]
 
+    @property
+    def lone(self) -> dict[str, str]:
+        """The wizard of each performer for whom only one has answered so far."""
+        names: dict[str, set[str]] = defaultdict(set)
+        for talk in self.counted:
+            if talk.wizard:
+                names[talk.performer].add(talk.wizard)
+        return {performer: next(iter(people)) for performer, people in names.items() if len(people) == 1}
+
 
 def trials_of(record: StudyRecord) -> pl.DataFrame:
-    """A row for each trial, as `demur gold` reads it."""
-    design, reports = record.design, record.reports
+    """A row for each trial, as `demur gold` reads it.
+
+    The subject of a wizard's trial is the wizard; where there is one only, it is the participant, as it is of a
+    system's trials.
+    """
+    design, reports, lone = record.design, record.reports, record.lone
     words = _word_counts(record)
     x, y = design.input.name, design.metric.name
     rows = []
@@ -88,7 +115,7 @@ def trials_of(record: StudyRecord) -> pl.DataFrame:
                 "study": design.name,
                 "performer": talk.performer,
                 "role": "gold" if spec.is_wizard else "system",
-                "subject": talk.wizard if spec.is_wizard else talk.participant,
+                "subject": talk.wizard if spec.is_wizard and talk.performer not in lone else talk.participant,
                 "components": "+".join(spec.components) or "none",
                 x: talk.level if design.input.measured == "level" else realised,
                 y: reports[talk.id]["value"],
@@ -325,22 +352,47 @@ def with_studies(positional: Sequence[Any], options: dict[str, Any], job: Job) -
     if kind is None:
         taken = "gold, plan, score, outcome and the other commands on answers take it"
         raise UsageError(f"{named[0]}: this is the folder of a study; {taken}, or export its tables first")
+    if kind == "trials":
+        return _with_trials(positional, options)
     tables = [_table(one, kind) if is_study(one) else one for one in positional]
     changed = {name: _table(one, "dialogues") if is_study(one) else one for name, one in options.items()}
     if is_study(options.get("outcomes")) and is_study(positional[0]):  # only wizards' dialogues have answers to judge
         changed["outcomes"] = changed["outcomes"].filter(pl.col("dialogue").is_in(tables[0]["dialogue"].implode()))
-    if kind == "trials":
-        changed = reading_of(read_design(named[0])) | changed
-        frames = [one for one in tables if isinstance(one, pl.DataFrame)]
-        if len(frames) < len(tables):
-            raise UsageError("folders of studies and files cannot be read together; export the studies first")
-        tables = [pl.concat(frames)]
     return tables, changed
 
 
-def _table(folder: str | Path, name: str) -> pl.DataFrame:
-    record = StudyRecord.of(folder)
-    table = MAKERS[name](record)
+def _with_trials(folders: Sequence[Any], options: dict[str, Any]) -> tuple[list[Any], dict[str, Any]]:
+    """The trials of studies, read as options say; what is left of these is for the analysis."""
+    if not all(map(is_study, folders)):
+        raise UsageError("folders of studies and files cannot be read together; export the studies first")
+    reading = {name: options[name] for name in READING if name in options}
+    found = read_study_trials([StudyRecord.of(one) for one in folders], **reading)
+    return list(found), {name: value for name, value in options.items() if name not in READING}
+
+
+READING = ("x", "y", "gold", "upper", "lower", "columns", "where")
+"""Options of `demur gold` and `demur plan` that say how trials are read."""
+
+
+def read_study_trials(records: Sequence[StudyRecord], **options: Any) -> tuple[Trials, ...]:
+    """The trials of studies, with x, y and bounds as the first is designed where options do not say otherwise.
+
+    Warns where one wizard only has answered: then the band says how participants differ, not how wizards do.
+    """
+    frame = pl.concat([_table(one.folder, "trials", one) for one in records])
+    found = read_trials(frame, **(reading_of(records[0].design) | options))
+    lone = {one.design.name: one.lone for one in records if one.lone}
+    return tuple(
+        replace(one, warnings=(*one.warnings, *(LONE.format(*both) for both in lone.get(one.study, {}).items())))
+        for one in found
+    )
+
+
+LONE = "{}: {} is the only wizard so far; subjects are participants, and the band says nothing of other wizards"
+
+
+def _table(folder: str | Path, name: str, record: StudyRecord | None = None) -> pl.DataFrame:
+    table = MAKERS[name](record or StudyRecord.of(folder))
     if table.is_empty():
         missing = {
             "trials": "no dialogue has ended and been reported on",
@@ -365,21 +417,24 @@ def benchmark_svg(folder: Path) -> bytes:
     from demur.core.show.papers import FigureLook
     from demur.gold_standard.jobs import gold
 
-    design = read_design(folder)
-    bounds: dict[str, Any] = (
-        {"lower": design.metric.lower, "upper": design.metric.upper} if design.metric.source == "item" else {}
-    )
-    trials = _table(folder, "trials")
-    found = gold(trials, x=design.input.name, y=design.metric.name, checks=False, replicates=200, **bounds)
+    found = gold(*read_study_trials([StudyRecord.of(folder)]), checks=False, replicates=200)
     content = figure_file(found.chart, "benchmark.svg", FigureLook.of(None))
     return content.encode() if isinstance(content, str) else content
 
 
-def find_person(record: StudyRecord, name: str) -> str:
-    """The participant of this name, or whom another site calls so."""
+def find_person(record: StudyRecord, name: str) -> tuple[str, bool]:
+    """The participant of this name or whom another site calls so, or the wizard; and whether it is a wizard.
+
+    A wizard whom the design still names is refused, as the design would keep the name.
+    """
     if name in record.state.participants:
-        return name
-    same: Iterable[str] = [event.person for event in record.of_kind("joined") if event.body.get("external") == name]
-    for person in same:
-        return person
-    raise UsageError(f'there is no participant "{name}" in {record.folder}')
+        return name, False
+    for event in record.of_kind("joined"):
+        if event.body.get("external") == name:
+            return event.person, False
+    if name in record.design.wizard.names:
+        where = f"{record.folder / FILE}"
+        raise UsageError(f"{where} still names {name}: remove the name from [wizard], or replace it, and then erase")
+    if name in record.state.wizards:
+        return name, True
+    raise UsageError(f'there is no participant or wizard "{name}" in {record.folder}')

@@ -63,12 +63,6 @@ def study_key(folder: Path) -> bytes:
     return bytes.fromhex(text)
 
 
-def role_token(key: bytes, role: str, name: str = "") -> str:
-    """The token of a role, the same as long as the study has the same secret."""
-    made = hmac.digest(key, f"{role}:{name}".encode(), "sha256")
-    return base64.urlsafe_b64encode(made)[:32].decode()
-
-
 def token_digest(token: str) -> str:
     """What is kept of a token."""
     return hashlib.sha256(f"demur study {token}".encode()).hexdigest()

@@ -75,6 +75,9 @@ def export_study(
             "Names of people: kept, hashed with the study's secret, or replaced by random numbers without times of day."
         ),
     ] = "keep",
+    salvage: Annotated[
+        bool, Option("Export what comes before the damage of a journal that cannot be read, by default to salvaged.")
+    ] = False,
     seed: NoSeed = 0,  # noqa: ARG001
 ) -> "ExportedStudy":
     """Write the tables of a study: trials, dialogues, responses, turns, participants and actions of wizards."""
@@ -82,18 +85,21 @@ def export_study(
     from demur.study.export import TABLES, StudyRecord, study_tables, write_tables
     from demur.study.presentation import ExportedStudy
 
-    record = StudyRecord.of(study)
+    record = StudyRecord.of(study, salvage=salvage)
     tables = study_tables(record, identifiers)
-    target = record.folder / "export" if to is None else Path(to)
+    target = record.folder / ("salvaged" if record.damage else "export") if to is None else Path(to)
     written = write_tables(target, tables, record.folder / FILE)
     rows = {TABLES[name]: table.height for name, table in tables.items()}
-    return ExportedStudy(record.folder, {str(one): rows[one.name] for one in written if one.name in rows}, identifiers)
+    files = {str(one): rows[one.name] for one in written if one.name in rows}
+    return ExportedStudy(record.folder, files, identifiers, record.damage, len(record.events))
 
 
 @job
 def erase_person(
     study: StudyFolder,
-    person: Annotated[str, Argument("A participant, as p0007, or the name another site has for them.", "PERSON")],
+    person: Annotated[
+        str, Argument("A participant, as p0007, or the name another site has for them; or a wizard.", "PERSON")
+    ],
     *,
     yes: Annotated[bool, Option("Do not ask for confirmation, which is asked for only at a terminal.", short="-y")] = (
         False
@@ -101,21 +107,29 @@ def erase_person(
     seed: NoSeed = 0,  # noqa: ARG001
     confirm: Confirm = lambda _: True,
 ) -> "ErasedPerson":
-    """Remove everything that a study keeps of one participant; it must not be served meanwhile."""
+    """Remove what a study keeps of one participant or wizard; it must not be served meanwhile.
+
+    Dialogues of a wizard are those of participants too: they stay, and name nobody in the wizard's place.
+    """
     import time
 
     from demur.study.export import StudyRecord, find_person
     from demur.study.folder import AUDIO
-    from demur.study.journal import erase_events
+    from demur.study.journal import erase_events, erase_wizard_events
     from demur.study.presentation import ErasedPerson
-    from demur.study.state import StudyEvent
+    from demur.study.state import ERASED, StudyEvent
 
     record = StudyRecord.of(study)
-    name = find_person(record, person)
+    name, is_wizard = find_person(record, person)
     if not yes and not confirm(f"Erase everything of {name} for good?"):
         raise UsageError("nothing was erased: the question was not answered with yes")
-    dialogues = [talk.id for talk in record.state.talks.values() if talk.participant == name]
-    tombstone = StudyEvent(at=time.time(), kind="erased", person=name, body={"dialogues": dialogues})
+    dialogues = [talk.id for talk in record.state.talks.values() if name in (talk.participant, talk.wizard)]
+    earlier = sum(event.person.startswith(ERASED) for event in record.of_kind("erased"))
+    left = f"{ERASED}{earlier + 1}" if is_wizard else name
+    tombstone = StudyEvent(at=time.time(), kind="erased", person=left, body={"dialogues": dialogues})
+    if is_wizard:
+        events = erase_wizard_events(record.folder, name, tombstone)
+        return ErasedPerson(record.folder, name, events, kept=len(dialogues), renamed=left)
     events = erase_events(record.folder, name, tombstone)
     recordings = [path for one in dialogues for path in (record.folder / AUDIO).glob(f"{one}-*.wav")]
     for path in recordings:
@@ -138,7 +152,7 @@ def demo_study(
     from demur.study.checks import checked
     from demur.study.demo import SimulatedStudy, write_simulated
     from demur.study.design import FILE, read_design
-    from demur.study.export import StudyRecord, reading_of, study_tables, write_tables
+    from demur.study.export import StudyRecord, read_study_trials, study_tables, write_tables
     from demur.study.folder import new_folder
     from demur.study.presentation import DemoStudy
 
@@ -152,7 +166,7 @@ def demo_study(
     record = StudyRecord.of(place)
     tables = study_tables(record)
     files = write_tables(place / "export", tables, place / FILE)
-    found: Any = gold(tables["trials"], **reading_of(design), replicates=replicates, seed=seed, step=step)
+    found: Any = gold(*read_study_trials([record]), replicates=replicates, seed=seed, step=step)
     holds = checked(place).holds
     return DemoStudy(place, files, len(record.counted), participants, wizards, holds, found)
 

@@ -170,13 +170,18 @@ def read_events(folder: Path) -> list[StudyEvent]:
 
 def read_rows(folder: Path) -> list[tuple[StudyEvent, str | None]]:
     """All events in order, each with the id that a page gave it."""
+    return list(each_row(folder))
+
+
+def each_row(folder: Path) -> Iterator[tuple[StudyEvent, str | None]]:
+    """Events in order, with their ids, one after the other: those before a damaged place come before the fault."""
     path = folder / FILE
     if not path.exists():
-        return []
+        return
     try:
         with closing(sqlite3.connect(f"{path.resolve().as_uri()}?mode=ro", uri=True, timeout=30)) as connection:
-            found = connection.execute("SELECT at, kind, person, dialogue, client, body FROM events ORDER BY seq")
-            return [_event(row) for row in found]
+            for row in connection.execute("SELECT at, kind, person, dialogue, client, body FROM events ORDER BY seq"):
+                yield _event(row)
     except (sqlite3.Error, msgspec.MsgspecError, TypeError, UnicodeDecodeError) as fault:
         raise _damaged("read", path, fault) from None
 
@@ -193,23 +198,44 @@ def _event(row: Any) -> tuple[StudyEvent, str | None]:
 
 def erase_events(folder: Path, person: str, event: StudyEvent) -> int:
     """Remove all events of a participant and their dialogues, and leave one that says so; how many were removed."""
-    with _writing(folder) as connection:
-        dialogues = event.body["dialogues"]
-        marks = ", ".join("?" * len(dialogues))
-        chosen = f"person = ? OR dialogue IN ({marks})"
-        connection.execute("BEGIN IMMEDIATE")
-        connection.execute("DROP TRIGGER only_appended_d")
-        removed = connection.execute(f"DELETE FROM events WHERE {chosen}", (person, *dialogues)).rowcount
-        connection.execute(_INSERT, _row(event, None))
-        connection.execute(next(line for line in _TABLES.splitlines() if "only_appended_d" in line))
-        connection.execute("COMMIT")
-        connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
-        connection.execute("VACUUM")
-        connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
-    return int(removed)
+    dialogues = event.body["dialogues"]
+    chosen = f"person = ? OR dialogue IN ({', '.join('?' * len(dialogues))})"
+    with _rewriting(folder, event) as connection:
+        return connection.execute(f"DELETE FROM events WHERE {chosen}", (person, *dialogues)).rowcount
+
+
+def erase_wizard_events(folder: Path, name: str, event: StudyEvent) -> int:
+    """Remove what a wizard did for themselves, and put the person of `event` for them in participants' dialogues.
+
+    Gives how many events were removed; the dialogues stay whole.
+    """
+    dialogues = event.body["dialogues"]
+    among = f"dialogue IN ({', '.join('?' * len(dialogues))})"
+    with _rewriting(folder, event) as connection:
+        removed = connection.execute("DELETE FROM events WHERE person = ? AND kind != 'understood'", [name]).rowcount
+        connection.execute("UPDATE events SET person = ? WHERE person = ?", (event.person, name))
+        for key in ("wizard", "to", "by"):
+            place = f"$.{key}"
+            changed = f"UPDATE events SET body = json_set(body, ?, ?) WHERE json_extract(body, ?) = ? AND {among}"
+            connection.execute(changed, (place, event.person, place, name, *dialogues))
+        before, after = f"wizard/{name}/", f"wizard/{event.person}/"
+        changed = "UPDATE events SET client = ? || substr(client, ?) WHERE substr(client, 1, ?) = ?"
+        connection.execute(changed, (after, len(before) + 1, len(before), before))
+    return removed
 
 
 @contextmanager
-def _writing(folder: Path) -> Iterator[sqlite3.Connection]:
+def _rewriting(folder: Path, event: StudyEvent) -> Iterator[sqlite3.Connection]:
+    """The journal with its rules lifted, for a change that `event` tells of; what was there is overwritten."""
     with closing(_take_lock(folder / LOCK)), closing(_connect(folder / FILE)) as connection:
+        connection.execute("BEGIN IMMEDIATE")
+        for name in ("only_appended_u", "only_appended_d"):
+            connection.execute(f"DROP TRIGGER {name}")
         yield connection
+        connection.execute(_INSERT, _row(event, None))
+        for line in _TABLES.splitlines():
+            if line.startswith("CREATE TRIGGER"):
+                connection.execute(line)
+        connection.execute("COMMIT")
+        for command in ("PRAGMA wal_checkpoint(TRUNCATE)", "VACUUM", "PRAGMA wal_checkpoint(TRUNCATE)"):
+            connection.execute(command)

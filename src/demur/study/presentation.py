@@ -35,12 +35,16 @@ class ExportedStudy:
     files: dict[str, int]
     """The files, and their rows."""
     identifiers: str
+    damage: str = ""
+    """What is wrong with the journal, where the export ends before it."""
+    events: int = 0
 
     def to_dict(self) -> dict[str, Any]:
         """The export as plain values."""
         rows = [{"file": name, "rows": count} for name, count in self.files.items()]
         about = {"study": str(self.folder), "files": rows, "identifiers": self.identifiers}
-        return {**about, "notes": [], "warnings": []}
+        lost = f"{self.damage}: these tables end with event {self.events:,}, and what came after it is not in them"
+        return {**about, "notes": [], "warnings": [lost] if self.damage else []}
 
 
 @dataclass(frozen=True)
@@ -50,12 +54,18 @@ class ErasedPerson:
     folder: Path
     person: str
     events: int
-    recordings: int
+    recordings: int = 0
+    kept: int = 0
+    """Dialogues that a wizard answered: they are the participants' too, and stay."""
+    renamed: str = ""
+    """What these dialogues call the wizard now."""
 
     def to_dict(self) -> dict[str, Any]:
         """What was removed, as plain values."""
-        about = {"study": str(self.folder), "participant": self.person, "events": self.events}
-        return {**about, "recordings": self.recordings, "notes": [], "warnings": []}
+        role = "wizard" if self.renamed else "participant"
+        about = {"study": str(self.folder), role: self.person, "events": self.events, "recordings": self.recordings}
+        kept = {"dialogues_kept": self.kept, "renamed": self.renamed} if self.renamed else {}
+        return {**about, **kept, "notes": [], "warnings": []}
 
 
 @dataclass(frozen=True)
@@ -149,6 +159,8 @@ def of_export(done: ExportedStudy) -> Presentation:
 def of_erased(done: ErasedPerson) -> Presentation:
     """How an erasure is shown."""
     sentence = f"Erased {done.person} from {done.folder}: {done.events:,} events, {done.recordings:,} recordings."
+    if done.renamed:
+        sentence += f" The {done.kept:,} dialogues that the wizard answered stay, under the name {done.renamed}."
     again = "Tables that were exported before still have this person; export them again."
     return _plain("Erased", (sentence, again), done.to_dict())
 

@@ -16,12 +16,15 @@ from demur.study.design import WozDesign
 Stage = Literal[
     "consent", "before", "briefing", "waiting", "talking", "report", "after", "done", "declined", "withdrawn"
 ]
-RESTORE = "restore the journal from a copy"
+RESTORE = "restore the journal from a copy; demur study export --salvage exports what comes before the damage"
 Place = tuple[str, float, str]
 """A dialogue of a participant's plan: performer, level, task."""
 
 ENDED: tuple[Stage, ...] = ("done", "declined", "withdrawn")
 """Stages after which nothing more is asked of a participant."""
+
+ERASED = "erased-"
+"""How the name begins that stands for a wizard who was erased."""
 
 ON_PURPOSE = ("finished", "turns", "minutes")
 """Ends of dialogues that count as trials: the participant was done, or had used up turns or time."""
@@ -149,12 +152,16 @@ class StudyState:
         """The state that events add up to."""
         state = cls(design)
         for place, event in enumerate(events, 1):
-            try:
-                state.evolve(event)
-            except (LookupError, TypeError, ValueError, AttributeError) as fault:
-                where, why = f"event {place} of the journal, {event.kind}", f"{type(fault).__name__} {fault}"
-                raise DataError(f"does not follow from those before it ({why})", where=where, fix=RESTORE) from None
+            state.follow(event, place)
         return state
+
+    def follow(self, event: StudyEvent, place: int) -> None:
+        """Take in the event at a place of the journal; one that cannot follow those before it is a fault."""
+        try:
+            self.evolve(event)
+        except (LookupError, TypeError, ValueError, AttributeError) as fault:
+            where, why = f"event {place} of the journal, {event.kind}", f"{type(fault).__name__} {fault}"
+            raise DataError(f"does not follow from those before it ({why})", where=where, fix=RESTORE) from None
 
     def evolve(self, event: StudyEvent) -> None:
         """Take in one event; one of a kind that changes nothing only moves the time."""
@@ -194,11 +201,11 @@ class StudyState:
         self.by_token[one.token] = one.id
 
     def _connected(self, event: StudyEvent) -> None:
-        one = self.participants.get(event.person) or self.wizards[event.person]
+        one = self.participants.get(event.person) or self._wizard(event.person)
         one.connected, one.gone = True, None
 
     def _disconnected(self, event: StudyEvent) -> None:
-        one = self.participants.get(event.person) or self.wizards[event.person]
+        one = self.participants.get(event.person) or self._wizard(event.person)
         one.connected, one.gone = False, event.at
 
     def _consented(self, event: StudyEvent) -> None:
@@ -240,7 +247,7 @@ class StudyState:
         talk.state, talk.wizard, talk.started = "talking", event.body["wizard"], event.at
         self.participants[talk.participant].stage = "talking"
         if talk.wizard:
-            wizard = self.wizards[talk.wizard]
+            wizard = self._wizard(talk.wizard)
             wizard.dialogue, wizard.dialogues = talk.id, wizard.dialogues + 1
             self.wizard_waits.append(event.at - talk.since)
 
@@ -291,13 +298,13 @@ class StudyState:
         one.stage = "briefing" if one.position < len(one.plan) else "after" if self.design.after else "done"
 
     def _available(self, event: StudyEvent) -> None:
-        self.wizards[event.person].available = event.body["on"]
+        self._wizard(event.person).available = event.body["on"]
 
     def _trained(self, event: StudyEvent) -> None:
-        self.wizards[event.person].trained.append(event.body)
+        self._wizard(event.person).trained.append(event.body)
 
     def _trained_again(self, event: StudyEvent) -> None:
-        wizard = self.wizards[event.person]
+        wizard = self._wizard(event.person)
         wizard.more_rounds, wizard.available = wizard.more_rounds + 1, False
 
     def _paused(self, event: StudyEvent) -> None:
@@ -306,7 +313,12 @@ class StudyState:
     def _erased(self, event: StudyEvent) -> None:
         """Somebody's data are gone; that their names were given is all that is left."""
         for name in (event.person, *event.body["dialogues"]):
-            self._note_name(name)
+            if name[0] in self.highest:
+                self._note_name(name)
+
+    def _wizard(self, name: str) -> WizardPerson:
+        """A wizard, also one whom the design names no longer."""
+        return self.wizards.setdefault(name, WizardPerson(name))
 
     def _exchange(self, event: StudyEvent) -> Exchange:
         turn: int = event.body["turn"]
@@ -316,6 +328,8 @@ class StudyState:
 _CHANGES: Mapping[str, Any] = {
     name.removeprefix("_"): getattr(StudyState, name)
     for name in vars(StudyState)
-    if name.startswith("_") and not name.startswith("__") and name not in ("_next", "_exchange", "_note_name")
+    if name.startswith("_")
+    and not name.startswith("__")
+    and name not in ("_next", "_exchange", "_note_name", "_wizard")
 }
 """What changes the state, by the kind of event; other kinds, such as clicks and violations, are only kept."""

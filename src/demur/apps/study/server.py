@@ -35,9 +35,10 @@ from demur.apps.web.server import (
 )
 from demur.apps.web.site import JsonAnswer, steadily, templates
 from demur.core.io.writing import write_whole
+from demur.core.links import role_token
 from demur.errors import DemurError, UsageError
 from demur.study.design import WozDesign, read_design
-from demur.study.folder import role_token, token_digest
+from demur.study.folder import token_digest
 from demur.study.journal import JournalFault
 from demur.study.messages import MESSAGES
 from demur.study.protocol import Join, Refused, Spoken

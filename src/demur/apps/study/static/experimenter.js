@@ -29,6 +29,8 @@ function view(next) {
   table("live", ["dialogue", "participant", "performer", "wizard", constants.x, "state", "turns", ""], next.live.map((one) => [one.id, one.participant, one.performer, one.wizard || "–", one.level, one.state, one.turns, ending(one.id)]), "None at the moment.");
   const trained = (one) => (one ? `${one.done} of ${one.of}${one.finished ? (one.settled ? ", settled" : ", still changing") : ""}` : "–");
   table("wizards", ["wizard", "connected", "takes dialogues", "dialogue", "dialogues so far", "training"], next.wizards.map((one) => [one.name, one.connected ? "yes" : "no", one.available ? "yes" : "no", one.dialogue || "–", one.dialogues, trained(one.training)]), "No wizards in this study.");
+  const known = next.wizards.filter((one) => one.dialogues).map((one) => one.name);
+  document.getElementById("lone").textContent = known.length === 1 ? `${known[0]} is the only wizard so far: the band says how participants differ, and nothing of other wizards.` : "";
   table("people", ["participant", "stage", "connected", "conversation", "completion code"], next.people.map((one) => [one.id, one.stage, one.connected ? "yes" : "no", one.dialogue ? `${one.dialogue} of ${one.of}` : "–", one.code || "–"]), "Nobody yet. Send them the link above.");
   table("violations", ["rule", "times"], Object.entries(next.violations), "None so far.");
 }
