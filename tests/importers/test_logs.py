@@ -23,8 +23,9 @@ from demur.importers.choices import ImportChoices, choosing
 from demur.importers.protocol import ForeignFile, frame_of, loose_series
 from demur.importers.reading import opened
 from demur.importers.speech import aligned, slots_of
+from demur.returns.charts.error_return import error_return_chart
 from demur.returns.jobs import score
-from demur.returns.table import read_responses
+from demur.returns.table import Reading, read_responses
 
 DATA = Path(__file__).parent / "data"
 FOREIGN = Path(__file__).parents[3] / "shared" / "data" / "foreign"
@@ -420,6 +421,48 @@ def test_paths_lead_into_rows(tmp_path: Path) -> None:
     with choosing(ImportChoices(rows="results.items")), opened(tmp_path / "log.json", columns=columns) as (file,):
         assert file.frame is not None
         assert file.frame["out.scores[0].value"].to_list() == [k / 10 for k in range(1, 9)]
+
+
+def test_values_inside_rows_are_proposed_ready_to_copy(tmp_path: Path) -> None:
+    rows = [{"gold": {"intent": "a"}, "out": {"prediction": {"name": "a"}, "scores": [{"confidence": 0.9}]}}]
+    path = written(tmp_path / "log.jsonl", "\n".join(map(json.dumps, rows)))
+    maps = "--map target=gold.intent --map prediction=out.prediction.name --map confidence='out.scores[0].confidence'"
+    with pytest.raises(DataError, match=re.escape(maps)):
+        read_responses(path)
+    columns = dict(one.split("=") for one in maps.replace("'", "").split() if "=" in one)
+    assert read_responses(path, reading=Reading(columns=columns)).frame["right"].to_list() == [True]
+    written(tmp_path / "log.json", json.dumps({"results": rows}))  # on one line
+    with pytest.raises(DataError, match=r"--rows results \(1 objects\)"):
+        read_responses(tmp_path / "log.json")
+
+
+def test_values_inside_rows_that_are_mapped_win_over_an_importer(tmp_path: Path) -> None:
+    row = {"want": {"label": "a"}, "out": {"label": "a", "score": 0.9}}  # as pipelines of Hugging Face write it
+    path = written(tmp_path / "log.jsonl", json.dumps(row))
+    columns = {"target": "want.label", "prediction": "out.label", "confidence": "out.score"}
+    assert read_responses(path, reading=Reading(columns=columns)).frame["right"].to_list() == [True]
+
+
+def test_the_decimal_mark_can_be_said(tmp_path: Path) -> None:
+    path = written(tmp_path / "log.csv", "target;prediction;confidence;weight\na;a;0,9;1,5\nb;a;1;2\n")
+    with choosing(ImportChoices(decimal=",")):
+        found = read_responses(path).frame
+    assert found["confidence"].to_list() == [0.9, 1.0]
+    assert found["weight"].to_list() == [1.5, 2.0]
+    with choosing(ImportChoices(decimal=".")), pytest.raises(DataError, match=r'must have "\." before decimals'):
+        read_responses(path)
+
+
+def test_the_deployed_threshold_of_a_bot_is_marked_on_the_plot() -> None:
+    files = [DATA / one for one in ("rasa_model_parse.jsonl", "rasa_test_nlu.yml", "rasa_config.yml")]
+    (found,) = score(*files, replicates=50)
+    point = found.deployed_point
+    assert point is not None
+    below = [row["confidence"] < 0.35 for row in rows_of(files)]
+    assert (point.threshold, point.nonreturn) == (0.35, sum(below) / len(below))
+    chart = json.dumps(error_return_chart([found]).to_dict())
+    assert "deployed: 0.35" in chart
+    assert found.to_dict()["deployed"] == {"threshold": 0.35, "nonreturn": point.nonreturn, "error": point.error}
 
 
 def workbook(path: Path, rows: list[list[str | float]]) -> Path:

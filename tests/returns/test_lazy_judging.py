@@ -123,6 +123,17 @@ def test_flags_are_read_whatever_their_type(engine, flags):
 
 
 @each_engine
+@pytest.mark.parametrize("target", ["b", "none"])
+def test_placeholders_are_withheld_as_in_memory(engine, target):
+    said = ["a", "None", "NO_MATCH", None]
+    frame = pl.DataFrame({"target": ["a", "a", "a", target], "prediction": said, "confidence": [0.9, 0.4, 0.2, None]})
+    found, memory = judged(engine, frame), responses(frame)
+    assert found.survey["answered"].sum() == memory.frame["answered"].sum() == (2 if target == "none" else 1)
+    for notes in (found.notes, memory.notes):
+        assert '1 prediction "NO_MATCH" read as withheld' in notes
+
+
+@each_engine
 def test_labels_written_with_a_point_zero_are_the_same_in_memory(engine):
     for target, prediction in (
         (["1.0", "oos", "2.0"], "1.0"),

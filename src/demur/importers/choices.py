@@ -11,6 +11,9 @@ from typing import Annotated, Any, Literal, ParamSpec, TypeVar
 
 from demur.core.jobs import Option
 
+DecimalMark = Literal["guess", ",", "."]
+"""What stands before the decimals of numbers that are texts."""
+
 P = ParamSpec("P")
 R = TypeVar("R")
 
@@ -30,6 +33,7 @@ class ImportChoices:
     on: str | None = None
     withheld_like: tuple[str, ...] = ()
     confidence_scale: Literal["guess", "percent", "as-is"] = "guess"
+    decimal: DecimalMark = "guess"
     columns: Mapping[str, str] = field(default_factory=dict)
 
     @property
@@ -97,6 +101,10 @@ def _options(
         ),
     ] = (),
     confidence_scale: ConfidenceScale = "guess",
+    decimal: Annotated[
+        DecimalMark,
+        Option("Mark before the decimals of confidences and weights in text; guess: a comma where all cells have one."),
+    ] = "guess",
 ) -> None:
     """The options, declared once."""
 
@@ -110,7 +118,7 @@ def reads_logs(function: Callable[P, R]) -> Callable[P, R]:
     kept = list(own.parameters.values())
     added = [one for one in OPTIONS if one.name not in own.parameters]
     if "missing_confidence" not in own.parameters:  # no job on answers
-        added = [one for one in added if one.name not in ("confidence", "confidence_scale")]
+        added = [one for one in added if one.name not in ("confidence", "confidence_scale", "decimal")]
     place = next((k for k, one in enumerate(kept) if one.name in ("seed", "level")), len(kept))
     names = {one.name for one in added}
 

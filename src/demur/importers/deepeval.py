@@ -9,6 +9,7 @@ from demur.errors import DataError
 from demur.importers.choices import ImportChoices
 from demur.importers.protocol import ForeignFile, ImportedLog, Importer, Row
 from demur.importers.values import (
+    UNRANKED,
     as_flag,
     as_number,
     correctness,
@@ -65,7 +66,7 @@ class DeepevalRun(Importer):
             made.append(one | {"confidence": one.get(confidence or "")})
         taken = {"id": "name", "system": "hyperparameters.model" if model else "", "target": "expected output"}
         taken |= {"prediction": "actual output", "correct": f"metric {metric}", "failed": "error of the metric"}
-        taken["confidence"] = confidence or "none; answers are not ranked"
+        taken["confidence"] = confidence or UNRANKED
         return [self.log(file, with_trials(made), taken, other_choices(offered, confidence, metrics, metric))]
 
 

@@ -43,6 +43,25 @@ def is_path(text: str) -> bool:
     return bool(re.fullmatch(r"[^.\[\]]+(?:\.[^.\[\]]+|\[\d+\])+", text))
 
 
+def inner_paths(row: Mapping[str, Any]) -> tuple[str, ...]:
+    """The paths to the values inside the objects and lists of a row; of a list to those of its first element.
+
+    >>> inner_paths({"id": 1, "intent": {"name": "yes"}, "scores": [{"value": 0.5}, {"value": 0.1}]})
+    ('intent.name', 'scores[0].value')
+    """
+
+    def below(path: str, value: Any, depth: int) -> Iterator[str]:
+        if isinstance(value, dict) and depth:
+            for name, one in value.items():
+                yield from below(f"{path}.{name}", one, depth - 1)
+        elif isinstance(value, list) and depth:
+            yield from below(f"{path}[0]", value[0], depth - 1) if value else ()
+        elif not isinstance(value, dict | list) and is_path(path):
+            yield path
+
+    return tuple(path for name, value in row.items() for path in below(name, value, DEEPEST))
+
+
 def value_at(value: Any, steps: Sequence[Step]) -> Any:
     """What is at the end of a path; None where the path leads nowhere. A text that spells JSON is read as JSON.
 

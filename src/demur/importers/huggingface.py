@@ -51,7 +51,7 @@ class HuggingFacePipeline(Importer):
             if len(ranked) > 1:
                 row["nbest"] = [{"label": one["label"], "confidence": one["score"]} for one in ranked]
             rows.append(row)
-        truth = next((name for name in TRUTHS if name in rows[0]), None)
+        truth = next((name for name in TRUTHS if name in rows[0] and not isinstance(rows[0][name], dict)), None)
         if truth is not None and truth != "target":
             rows = [{("target" if name == truth else name): part for name, part in row.items()} for row in rows]
         elif truth is None and choices.gold is None and not {"target", "correct"} & choices.columns.keys():

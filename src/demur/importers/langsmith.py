@@ -4,16 +4,7 @@ from __future__ import annotations
 
 from demur.importers.choices import ImportChoices
 from demur.importers.protocol import ForeignFile, ImportedLog, Importer, Row, chosen
-from demur.importers.values import (
-    as_flag,
-    as_number,
-    confidence_of,
-    correctness,
-    only_confidences,
-    only_flags,
-    other_choices,
-    with_trials,
-)
+from demur.importers.values import JudgedColumns, only_confidences, with_trials
 
 
 class LangSmithExperiment(Importer):
@@ -33,15 +24,14 @@ class LangSmithExperiment(Importer):
         names = list(rows[0])
         outputs = [name for name in names if name.startswith("outputs.")]
         references = [name for name in names if name.startswith("reference.")]
-        offered = only_confidences(rows, outputs)
-        confidence = confidence_of(offered, choices, file.name)
+        metrics = [name for name in names if name.startswith("feedback.")]
+        columns = JudgedColumns.among(rows, metrics, outputs, choices, file.name)
         shared = [name for name in outputs if f"reference.{name.removeprefix('outputs.')}" in references]
-        answers = shared or [name for name in outputs if name not in offered]
+        ranking = only_confidences(rows, outputs)
+        answers = shared or [name for name in outputs if name not in ranking]
         answer = chosen("prediction", "map", answers, choices.columns.get("prediction"), file.name)
         target = f"reference.{(answer or '').removeprefix('outputs.')}"
         target = target if target in references else references[0] if len(references) == 1 else ""
-        metrics = only_flags(rows, [name for name in names if name.startswith("feedback.")])
-        metric = correctness(metrics, choices, file.name)
         inputs = next((name for name in names if name.startswith("inputs.")), "")
         made = []
         for row in rows:
@@ -49,9 +39,8 @@ class LangSmithExperiment(Importer):
             answered = row.get(answer or "") not in (None, "") and not failed
             one: Row = {"id": row["example_id"], "input": row.get(inputs), "target": row.get(target)}
             one |= {"prediction": row.get(answer or "") if answered else None, "failed": failed}
-            one["correct"] = as_flag(row.get(metric or "")) if answered else None
-            made.append(one | {"confidence": as_number(row.get(confidence or "")) if answered else None})
+            one["correct"] = columns.correct(row) if answered else None
+            made.append(one | {"confidence": columns.ranked_by(row) if answered else None})
         taken = {"id": "example_id, as id is the run", "trial": "the repetitions of an example", "target": target}
-        taken |= {"prediction": answer or "", "correct": metric or "", "failed": "error"}
-        taken |= {"confidence": confidence or "none; answers are not ranked", "abstained": f"{answer} empty"}
-        return [self.log(file, with_trials(made), taken, other_choices(offered, confidence, metrics, metric))]
+        taken |= {"prediction": answer or "", "failed": "error", **columns.taken, "abstained": f"{answer} empty"}
+        return [self.log(file, with_trials(made), taken, columns.others)]

@@ -12,6 +12,7 @@ from demur.importers.documents import oriented_rows
 from demur.importers.promptfoo import INPUTS, answer_in
 from demur.importers.protocol import ForeignFile, ImportedLog, Importer, Row, chosen
 from demur.importers.values import (
+    UNRANKED,
     as_flag,
     as_number,
     confidence_of,
@@ -67,7 +68,7 @@ class MlflowResults(Importer):
             made.append(one)
         taken = {"id": "request, as trace_id is new in every run", "target": targets[0] if targets else ""}
         taken |= {"prediction": "response", "correct": f"{metric}/value" if metric else ""}
-        taken |= {"confidence": f"{confidence}/value" if confidence else "none; answers are not ranked"}
+        taken |= {"confidence": f"{confidence}/value" if confidence else UNRANKED}
         taken |= {"abstained": "abstained/value" if "abstained/value" in values else "", "failed": "state ERROR"}
         return [self.log(file, with_trials(made), taken, other_choices(offered, confidence, metrics, metric))]
 
@@ -89,7 +90,7 @@ class MlflowResults(Importer):
             one |= {"confidence": as_number(row.get(confidence or "")), "correct": as_flag(row.get(metric or ""))}
             made.append(one | {name: value for name, value in row.items() if name not in known})
         taken = {"id": "inputs", "target": target or "", "prediction": "predictions", "correct": metric or ""}
-        taken["confidence"] = confidence or "none; answers are not ranked"
+        taken["confidence"] = confidence or UNRANKED
         return self.log(file, with_trials(made), taken, other_choices(offered, confidence, metrics, metric))
 
 

@@ -13,8 +13,10 @@ from itertools import islice
 from typing import Any, ClassVar, TypeVar
 
 import msgspec
+import narwhals as nw
 import polars as pl
 
+from demur.core.engines.engine import collected
 from demur.core.io.columns import nearest
 from demur.core.io.files import scan_columnar
 from demur.core.io.json import BYTE_ORDER_MARK
@@ -302,16 +304,40 @@ WITHHELD_LABELS = (
     "n/a",
     "unanswerable",
 )
-"""Predictions that say that nothing was answered, in any case, where no target is the like and none is right."""
+"""Predictions that say that nothing was answered, where no target is the like and none is marked as right."""
 
-PLACEHOLDERS = tuple(
-    {spelled for one in WITHHELD_LABELS for spelled in (one, one.upper(), one.title(), one.capitalize())}
-)
-"""The same as they are spelled."""
+_SPELLED = [spelled for one in WITHHELD_LABELS for spelled in (one, one.upper(), one.title(), one.capitalize())]
+
+
+def is_placeholder(label: nw.Expr) -> nw.Expr:
+    """Whether a label is one of `WITHHELD_LABELS`, in lower or upper case or with capitals."""
+    return label.is_in(_SPELLED).fill_null(value=False)
+
+
+def placeholder_labels(rows: nw.LazyFrame[Any], *, lists: bool) -> tuple[str, ...]:
+    """The predictions that are no answers although nobody named them: no target is the like, and none is right.
+
+    Targets may be lists of acceptable labels.
+
+    >>> rows = pl.LazyFrame({"prediction": ["a", "UNKNOWN", "none"], "target": ["a", "b", "None"], "correct": None})
+    >>> placeholder_labels(nw.from_native(rows), lists=False)
+    ('UNKNOWN',)
+    """
+    found = rows.filter(is_placeholder(nw.col("prediction")))
+    targets = rows.select(label="target")
+    targets = targets.explode("label") if lists else targets
+    wanted = (
+        found.select(label="prediction"),
+        found.filter(nw.col("correct")).select(label="prediction"),
+        targets.filter(is_placeholder(nw.col("label"))),
+    )
+    labels, right, meant = (collected(one.unique("label"))["label"] for one in wanted)
+    answers = {label.lower() for label in (*right, *meant)}
+    return tuple(sorted(label for label in labels if label.lower() not in answers))
 
 
 def mark_withheld(frame: pl.DataFrame) -> tuple[pl.DataFrame, list[str]]:
-    """The rows with predictions that are no answers taken as withheld, and what to note of them.
+    """The rows of a foreign log with predictions that are no answers taken as withheld, and what to note of them.
 
     >>> rows = pl.DataFrame({"target": ["a", "b"], "prediction": ["a", "UNKNOWN"]})
     >>> mark_withheld(rows)[0]["abstained"].to_list(), mark_withheld(rows)[1]
@@ -319,24 +345,23 @@ def mark_withheld(frame: pl.DataFrame) -> tuple[pl.DataFrame, list[str]]:
     """
     if frame.schema.get("prediction") != pl.String:
         return frame, []
-    found = frame["prediction"].str.to_lowercase().is_in(WITHHELD_LABELS)
-    if "correct" in frame.columns:
-        said = frame.filter(found & frame["correct"].fill_null(value=False))["prediction"].unique()
-        found &= ~frame["prediction"].is_in(said.implode())
-    if "target" in frame.columns:
-        targets = frame["target"].explode() if frame.schema["target"] == pl.List(pl.String) else frame["target"]
-        found &= ~frame["prediction"].is_in(targets.cast(pl.String).drop_nulls().unique().implode())
-    found = found.fill_null(value=False)
+    known = {
+        "target": pl.lit(None, pl.String),
+        "correct": pl.lit(None, pl.Boolean),
+        "abstained": pl.lit(None, pl.Boolean),
+    }
+    rows = frame.with_columns(**{name: empty for name, empty in known.items() if name not in frame.columns})
+    lists = rows.schema["target"] == pl.List(pl.String)
+    texts = rows if lists else rows.with_columns(pl.col("target").cast(pl.String))
+    labels = placeholder_labels(nw.from_native(texts.lazy()), lists=lists)
+    found = frame["prediction"].is_in(labels).fill_null(value=False)
     if not found.any():
         return frame, []
     counts = frame.filter(found)["prediction"].value_counts(sort=True).rows()
     notes = [f'{count:,} prediction{"s" if count > 1 else ""} "{label}" read as withheld' for label, count in counts]
-    before = pl.col("abstained") if "abstained" in frame.columns else pl.lit(None, dtype=pl.Boolean)
-    columns = {"abstained": pl.when(found).then(pl.lit(value=True)).otherwise(before)}
-    columns["prediction"] = pl.when(~found).then(pl.col("prediction"))
-    if "correct" in frame.columns:
-        columns["correct"] = pl.when(~found).then(pl.col("correct"))
-    return frame.with_columns(**columns), notes
+    kept = {name: pl.when(~found).then(pl.col(name)) for name in ("prediction", "correct")}
+    marked = rows.with_columns(abstained=pl.when(found).then(pl.lit(value=True)).otherwise("abstained"), **kept)
+    return marked.select(*frame.columns, *(() if "abstained" in frame.columns else ("abstained",))), notes
 
 
 def chosen(

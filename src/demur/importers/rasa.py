@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+from demur.core.io.columns import DEPLOYED
 from demur.errors import DataError
 from demur.importers.choices import ImportChoices
 from demur.importers.protocol import ForeignFile, ImportedLog, Importer, Row
@@ -19,6 +20,8 @@ KINDS = {
     "response": ("intent_response_key_target", "intent_response_key_prediction"),
 }
 """What is predicted, and the keys of its target and its prediction."""
+
+CONFIGURED = "threshold of the FallbackClassifier"
 
 _INTENT = re.compile(rb"^\s*-\s*intent:\s*(?P<intent>\S.*?)\s*$")
 _EXAMPLE = re.compile(rb"^\s+-\s+(?P<text>\S.*?)\s*$")
@@ -53,8 +56,8 @@ class RasaResults(Importer):
     def read(self, files: Sequence[tuple[str, ForeignFile]], choices: ImportChoices) -> list[ImportedLog]:
         """The log of each kind of result."""
         of = {role: [file for one, file in files if one == role] for role, _ in files}
-        logs = [self._results(kind, of[kind]) for kind in KINDS if kind in of]
         threshold = _threshold(of["config"][0]) if "config" in of else None
+        logs = [self._results(kind, of[kind], threshold if kind == "intent" else None) for kind in KINDS if kind in of]
         logs += [self._bodies(file, of.get("targets", []), threshold, choices) for file in of.get("bodies", ())]
         if not logs:
             role, file = files[0]
@@ -69,7 +72,7 @@ class RasaResults(Importer):
             )
         return logs
 
-    def _results(self, kind: str, files: Sequence[ForeignFile]) -> ImportedLog:
+    def _results(self, kind: str, files: Sequence[ForeignFile], threshold: float | None) -> ImportedLog:
         target_key, prediction_key = KINDS[kind]
         rows: list[Row] = []
         seen: Counter[tuple[Any, Any]] = Counter()
@@ -79,7 +82,8 @@ class RasaResults(Importer):
                 text, target = one.get("text"), one.get(target_key)
                 seen[text, target] += 1
                 row = {"id": f"{text}|{target}|{seen[text, target]}", "input": text, "target": target}
-                rows.append(row | {"prediction": predicted.get("name"), "confidence": predicted.get("confidence")})
+                row |= {"prediction": predicted.get("name"), "confidence": predicted.get("confidence")}
+                rows.append(row | _deployed(threshold))
         right = sum(row["target"] == row["prediction"] for row in rows)
         if right in (0, len(rows)) and len(files) == 1:
             _refuse_half(files[0], kind, all_wrong=right == 0)
@@ -89,7 +93,7 @@ class RasaResults(Importer):
             "prediction": f"{prediction_key}.name",
             "confidence": f"{prediction_key}.confidence",
             "withheld": FALLBACK,
-        }
+        } | dict.fromkeys(_deployed(threshold), CONFIGURED)
         return self.log(files[0], rows, taken, stem="rasa" if len(files) > 1 else "")
 
     def _bodies(
@@ -118,7 +122,7 @@ class RasaResults(Importer):
             row |= {"prediction": best["name"], "confidence": best["confidence"]}
             row["deployed"] = "withheld" if withheld else "returned"
             row["nbest"] = [{"label": one["name"], "confidence": one["confidence"]} for one in ranking]
-            rows.append(row)
+            rows.append(row | _deployed(threshold))
         taken = {
             "id": "the place of a body",
             "target": targets[0].name if targets else "",
@@ -126,9 +130,8 @@ class RasaResults(Importer):
             "confidence": "its confidence in intent_ranking",
             "deployed": f"withheld where intent.name is {FALLBACK}",
             "nbest": "intent_ranking",
-        }
-        more = [f"threshold of the deployed bot: {threshold:g} (FallbackClassifier)"] if threshold is not None else []
-        return self.log(file, rows, taken, more=more)
+        } | dict.fromkeys(_deployed(threshold), CONFIGURED)
+        return self.log(file, rows, taken)
 
 
 def examples_in(file: ForeignFile) -> Iterator[tuple[str, str]]:
@@ -146,6 +149,11 @@ def examples_in(file: ForeignFile) -> Iterator[tuple[str, str]]:
 def _threshold(file: ForeignFile) -> float | None:
     found = _THRESHOLD.search(file.content())
     return float(found[1]) if found else None
+
+
+def _deployed(threshold: float | None) -> Row:
+    """The deployed threshold as a row has it; empty where no configuration says it."""
+    return {} if threshold is None else {DEPLOYED: threshold}
 
 
 def _refuse_half(file: ForeignFile, kind: str, *, all_wrong: bool) -> None:

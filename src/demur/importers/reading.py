@@ -14,7 +14,7 @@ import polars as pl
 from polars.exceptions import PolarsError
 
 from demur.core.io import sources
-from demur.core.io.columns import resolve
+from demur.core.io.columns import ALIASES, NBEST_ALIASES, resolve
 from demur.core.io.files import read_source
 from demur.core.io.sources import READABLE, Source, format_of, quiet_panics
 from demur.core.io.tables import ROW, Request, as_text
@@ -23,7 +23,16 @@ from demur.core.jobs import load
 from demur.errors import DataError, UsageError, faults_of
 from demur.importers import REGISTRY, log_importers
 from demur.importers.choices import ImportChoices, current_choices
-from demur.importers.documents import is_path, oriented_rows, row_places, rows_at, with_gold, with_paths
+from demur.importers.documents import (
+    inner_paths,
+    is_path,
+    oriented_rows,
+    path_steps,
+    row_places,
+    rows_at,
+    with_gold,
+    with_paths,
+)
 from demur.importers.protocol import FEW, ForeignFile, ImportedLog, Importer, frame_of
 from demur.importers.samples import VOTES, by_vote
 
@@ -138,7 +147,7 @@ def _as_tables(files: Sequence[Source], choices: ImportChoices, only: Importer |
             continue
         file = ForeignFile(source)
         match = recognised(file, None if only is None else (only,))
-        if match is not None and choices.rows is None:
+        if match is not None and choices.rows is None and not _is_mapped_inside(file, choices):
             importer, role = match
             groups.setdefault(importer.name, (importer, place, []))[2].append((role, file))
         elif only is not None:
@@ -163,6 +172,13 @@ def _as_tables(files: Sequence[Source], choices: ImportChoices, only: Importer |
     return [_with_refusals(source, choices) for source in tables] if choices.withheld_like else tables
 
 
+def _is_mapped_inside(file: ForeignFile, choices: ImportChoices) -> bool:
+    """Whether the user maps what judges answers from values inside the rows, and so takes no importer's word for it."""
+    paths = [choices.columns.get(part, "") for part in ("prediction", "target", "correct")]
+    inside = [path for path in paths if is_path(path) and path not in file.columns]
+    return len(inside) > 1 and all(path_steps(path)[0] in file.columns for path in inside)
+
+
 def _plain_table(file: ForeignFile, choices: ImportChoices) -> Source:
     """A table as it is, or the rows inside a JSON document."""
     source = file.source
@@ -177,7 +193,7 @@ def _plain_table(file: ForeignFile, choices: ImportChoices) -> Source:
         rows = rows_at(file.document(object), choices.rows, file.name)
         return _of_rows(source, rows, f"{len(rows):,} rows at {choices.rows}")
     if not is_document(file):
-        return source
+        return replace(source, paths=inner_paths(file.first)) if source.format == "json" else source
     document = file.document(dict[str, Any])
     if (turned := oriented_rows(document)) is not None:
         shape = "split into columns and data" if "data" in document else "by id, or in columns"
@@ -208,7 +224,8 @@ def _of_workbook(source: Source) -> Source:
 
 def _of_rows(source: Source, rows: Sequence[Any], note: str) -> Source:
     notes = (f"{source.name}: {note}",)
-    return replace(source, format="arrow", compression="", frame=frame_of(rows), origin="JSON", notes=notes)
+    table: dict[str, Any] = {"frame": frame_of(rows), "paths": inner_paths(rows[0])}
+    return replace(source, format="arrow", compression="", origin="JSON", notes=notes, **table)
 
 
 def is_document(file: ForeignFile) -> bool:
@@ -219,11 +236,22 @@ def is_document(file: ForeignFile) -> bool:
     line, _, rest = start.partition(b"\n")
     if not line.rstrip().endswith(b"}"):
         return bool(rest.strip()) and not rest.lstrip().startswith(b"{")
-    return not rest.strip() and len(line) < len(start) + 1 and _is_turned(file.value)
+    return not rest.strip() and len(line) < len(start) + 1 and (_is_turned(file.value) or _only_holds_rows(file.value))
 
 
 def _is_turned(value: dict[str, Any]) -> bool:
     return {"columns", "data"} <= value.keys() <= {"columns", "data", "index"}
+
+
+def _only_holds_rows(value: dict[str, Any]) -> bool:
+    """Whether an object has lists of objects, and nothing by which it would be a row itself."""
+    tables = (ALIASES, NBEST_ALIASES)
+    known = {name for one in tables for part in _TELLING & one.keys() for name in (part, *one[part])}
+    return known.isdisjoint(name.casefold() for name in value) and any(row_places(value))
+
+
+_TELLING = {"target", "prediction", "correct", "reference", "hypotheses"}
+"""Parts of which every row of some table has one."""
 
 
 def _with_paths(source: Source, choices: ImportChoices) -> Source:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import msgspec
@@ -18,7 +19,7 @@ TRUE, FALSE = (
 
 
 CONFIDENT = ("confidence", "certainty", "probability", "logprob")
-TRUTHS = ("y_true", "target", "gold", "label", "labels", "label_ids", "true", "truth")
+TRUTHS = ("y_true", "target", "gold", "label", "labels", "label_ids", "true", "truth", "expected", "ground_truth")
 """Names of targets in arrays and pipelines."""
 NEEDS_TARGETS = "--gold FILE --on row joins the targets, a row for each answer, or --on COLUMN by a column of both"
 LOGPROB = "logprob"
@@ -77,6 +78,45 @@ def confidence_of(names: Sequence[str], choices: ImportChoices, where: str) -> s
     if choices.confidence is not None and choices.confidence not in names:
         return None  # a column of the table, mapped later
     return chosen("confidence", "confidence", names, choices.confidence, where)
+
+
+UNRANKED = "none; answers are not ranked"
+
+
+@dataclass(frozen=True)
+class JudgedColumns:
+    """The columns of a table that judge its answers and rank them, and the options that would take others."""
+
+    metric: str | None
+    confidence: str | None
+    others: Sequence[str]
+
+    @classmethod
+    def among(
+        cls,
+        rows: Sequence[Mapping[str, Any]],
+        metrics: Iterable[str],
+        confidences: Iterable[str],
+        choices: ImportChoices,
+        where: str,
+    ) -> JudgedColumns:
+        """Those asked for or obvious, of columns that may hold metrics and of others that may hold confidences."""
+        flags, offered = only_flags(rows, metrics), only_confidences(rows, confidences)
+        metric, confidence = correctness(flags, choices, where), confidence_of(offered, choices, where)
+        return cls(metric, confidence, other_choices(offered, confidence, flags, metric))
+
+    def correct(self, row: Mapping[str, Any]) -> bool | None:
+        """Whether the answer of a row is right; None where the row does not say it."""
+        return as_flag(row.get(self.metric or ""))
+
+    def ranked_by(self, row: Mapping[str, Any]) -> float | None:
+        """The confidence of a row; None where it has none."""
+        return as_number(row.get(self.confidence or ""))
+
+    @property
+    def taken(self) -> dict[str, str]:
+        """What was taken for correctness and confidence."""
+        return {"correct": self.metric or "", "confidence": self.confidence or UNRANKED}
 
 
 def decoded_cell(value: Any) -> Any:

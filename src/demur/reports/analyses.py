@@ -15,6 +15,7 @@ import polars as pl
 
 from demur.core.io.columns import (
     ALIASES,
+    DEPLOYED,
     DIALOGUE_ALIASES,
     EVERYTHING,
     JUDGED,
@@ -508,7 +509,7 @@ def _analyse_answers(responses: Responses, options: ReportOptions, omissions: Om
     compared: Comparison | None = None
     if len(responses.systems) > 1:
         settings = {"at": options.at, "measures": measures, "step": step, **options.sampling}
-        plain = responses.frame.select(name for name in (*JUDGED, STRATUM) if name in responses.frame.columns)
+        plain = responses.frame.select(name for name in (*JUDGED, STRATUM, DEPLOYED) if name in responses.frame.columns)
         answers = replace(responses, frame=plain)  # texts and slices would be put in order with the rows
         if options.pair_by:  # as it was asked for, or not at all
             compared = compare(answers, matched=True, by_row=options.pair_by == BY_ROW, **settings)

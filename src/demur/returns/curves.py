@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from decimal import ROUND_CEILING, Context
 from functools import cached_property
 from heapq import heappop, heappush
 from typing import Any, Literal
@@ -491,3 +492,38 @@ def difference_bands(
         couple: DifferenceBand(x, difference, difference - critical * deviation, difference + critical * deviation)
         for couple, (x, difference, deviation) in parts.items()
     }
+
+
+@dataclass(frozen=True, slots=True)
+class Joined:
+    """How exact a curve is that joins confidences: wholly at its cutoffs, between them to within the bounds here."""
+
+    cutoffs: int
+    resolution: float
+    """The widest range of confidences that were joined."""
+    x_within: float
+    y_within: float
+
+    @classmethod
+    def of(cls, sweep: Sweep) -> Joined | None:
+        """How exact the curve of a sweep is; None where all confidences were kept apart."""
+        x_within, y_within = sweep.slack
+        apart = sweep.highest > sweep.threshold
+        resolution = float((sweep.highest[apart] - sweep.threshold[apart]).max(initial=0.0))
+        return cls(sweep.threshold.size, resolution, x_within, y_within) if x_within > 0 else None
+
+    def note(self, name: str) -> str:
+        """How exact the curve of a system is, as a sentence."""
+        off = f"off by at most {at_most(self.x_within)} in non-return and {at_most(self.y_within)} in error"
+        joined = f"confidences up to {self.resolution:.2g} apart were joined"
+        return f"{name}: {joined}; at its {self.cutoffs:,} cutoffs the curve is exact, between them it is {off}"
+
+
+def at_most(rate: float) -> str:
+    """A bound in percent, rounded up to two digits, so that it still holds as printed.
+
+    >>> at_most(0.0000203), at_most(0.0), at_most(0.07)
+    ('0.0021 %', '0 %', '7 %')
+    """
+    shown = Context(prec=2, rounding=ROUND_CEILING).create_decimal(f"{100 * rate:.6g}")
+    return f"{shown.normalize():f} %"

@@ -15,7 +15,7 @@ from demur.core.io.columns import MOST_SLICES, STRATUM, column_named, parts_want
 from demur.core.io.tables import NOT_FLAG, LazyColumns, has_value, no_text, refuse_patterns, text_of
 from demur.core.show.numbers import counted
 from demur.errors import DataError
-from demur.importers.protocol import PLACEHOLDERS
+from demur.importers.protocol import is_placeholder, placeholder_labels
 from demur.returns import judging
 from demur.returns.confidences import (
     is_declared_percent,
@@ -31,11 +31,6 @@ MOST_GROUPS = 100 * (MOST_SLICES + 1)
 """Systems and slices counted apart; a slip such as slicing by id must not bring every row here."""
 
 STRATA_SET_ASIDE = "strata are not used here: intervals are those of weighted rows; engine memory uses them"
-
-PLACEHOLDERS_COUNT = (
-    '{:,} predictions such as "none" or "no_match" count as answers here; if they mean that the system withheld, '
-    "name them with `withheld`; engine memory does where no target is the like"
-)
 
 _TEXTS = ("system", "id", "dialogue", "prediction", "target")
 """Columns that are read as text, whatever they hold."""
@@ -145,6 +140,10 @@ def judge_lazily(
     stage = _stage_columns(nw.from_native(frame).lazy(), reading, by, where, tuple(names))
     judged = judging.judge_rows(stage.frame, reading.rules(), stage.cells.columns, lists=stage.lists)
     survey = _survey_of(judged, stage, reading, system=system, by=by)
+    if survey.counts.get("placeholders") and (no_answers := placeholder_labels(judged, lists=stage.lists)):
+        more = replace(reading, withheld=(*reading.withheld, *no_answers))
+        how: dict[str, Any] = {"labels": labels, "pairing": pairing, "check_ids": check_ids, "names": names}
+        return judge_lazily(frame, reading=more, system=system, by=by, where=where, **how)
     amended = _amend(judged, survey, stage, reading)
     if amended.rows is not judged:
         rows, judged = survey.counts["rows"], amended.rows
@@ -323,7 +322,7 @@ def _conditions(stage: StagedLog, reading: Reading) -> dict[str, nw.Expr]:
     if "target" in stage and not stage.lists:
         found["spelled"] = _SPELLED
     if "prediction" in stage and reading.withheld == Reading().withheld:
-        found["placeholders"] = nw.col("answered") & judging.one_of(nw.col("prediction"), PLACEHOLDERS)
+        found["placeholders"] = nw.col("answered") & is_placeholder(nw.col("prediction"))
     return found
 
 
@@ -348,8 +347,6 @@ def _conclusions(
         never_right = sorted(sums.filter((pl.col("compared") > 0) & (pl.col("hits") == 0))["system"])
         named = judged if survey.named else judged.with_columns(system=nw.lit(survey.table["system"][0]))
         warnings = judging.refuse_foreign_labels(named, never_right, rules.out_of_scope, lists=stage.lists)
-    if counts.get("placeholders"):
-        warnings = [*warnings, PLACEHOLDERS_COUNT.format(counts["placeholders"])]
     notes = [*stage.notes]
     if check_ids:
         _refuse_repeated_ids(survey, judged, stage)

@@ -6,7 +6,6 @@ import math
 from bisect import bisect_left
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
-from decimal import ROUND_CEILING, Context
 from functools import cached_property
 from types import MappingProxyType
 from typing import Any
@@ -16,7 +15,7 @@ import numpy as np
 import polars as pl
 
 from demur.core.arrays import Array
-from demur.core.io.columns import EVERYTHING, MOST_SLICES, STRATUM, nearest
+from demur.core.io.columns import DEPLOYED, EVERYTHING, MOST_SLICES, STRATUM, nearest
 from demur.core.show.numbers import first_names, percent
 from demur.core.show.results import Results, Shown, Step, plain, silent
 from demur.core.stats.calibration import (
@@ -54,6 +53,8 @@ from demur.returns.curves import (
     CutoffPoint,
     ErrorReturnCurve,
     Heaps,
+    Joined,
+    at_most,
     effective_inputs,
     error_band,
     error_return,
@@ -293,31 +294,6 @@ def figure_of(measure: Measure, sample: Sample, level: float = 0.95) -> Figure:
 
 
 @dataclass(frozen=True, slots=True)
-class Joined:
-    """How exact a curve is that joins confidences: wholly at its cutoffs, between them to within the bounds here."""
-
-    cutoffs: int
-    resolution: float
-    """The widest range of confidences that were joined."""
-    x_within: float
-    y_within: float
-
-    @classmethod
-    def of(cls, sweep: Sweep) -> Joined | None:
-        """How exact the curve of a sweep is; None where all confidences were kept apart."""
-        x_within, y_within = sweep.slack
-        apart = sweep.highest > sweep.threshold
-        resolution = float((sweep.highest[apart] - sweep.threshold[apart]).max(initial=0.0))
-        return cls(sweep.threshold.size, resolution, x_within, y_within) if x_within > 0 else None
-
-    def note(self, name: str) -> str:
-        """How exact the curve of a system is, as a sentence."""
-        off = f"off by at most {_at_most(self.x_within)} in non-return and {_at_most(self.y_within)} in error"
-        joined = f"confidences up to {self.resolution:.2g} apart were joined"
-        return f"{name}: {joined}; at its {self.cutoffs:,} cutoffs the curve is exact, between them it is {off}"
-
-
-@dataclass(frozen=True, slots=True)
 class StratifiedSample:
     """Rows that were drawn by strata, and how many inputs they stand for."""
 
@@ -358,6 +334,8 @@ class Evaluation(Shown):
     sample: Sample
     level: float
     region: tuple[float, float]
+    deployed: float | None = None
+    """The threshold at which the system is in use, where the log says it."""
 
     @property
     def name(self) -> str:
@@ -389,6 +367,13 @@ class Evaluation(Shown):
         """How many inputs the rows stand for; None where they are no stratified sample."""
         strata = self.sample.source.strata
         return None if strata is None else StratifiedSample(self.n, float(strata.totals.sum()), strata.sizes.size)
+
+    @property
+    def deployed_point(self) -> AtCutoff | None:
+        """What the deployed threshold withholds, and how many errors it lets pass."""
+        if self.deployed is None:
+            return None
+        return AtCutoff(self.system, self.part or "", self.n, self.deployed, *self.curve.at_threshold(self.deployed))
 
     @property
     def size_text(self) -> str:
@@ -431,6 +416,7 @@ class Evaluation(Shown):
             elif isinstance(measure, AURC):
                 figures[name]["convention"] = measure.convention
         even_x, even_rate = self.curve.even_point()
+        deployed = self.deployed_point
         return {
             "system": self.system,
             **({} if self.part is None else {"slice": self.part}),
@@ -439,6 +425,7 @@ class Evaluation(Shown):
             "range": [self.curve.floor, 1.0],
             **({} if self.heaps is None else {"confidences": plain(asdict(self.heaps))}),
             **({} if self.joined is None else {"joined": asdict(self.joined)}),
+            **({} if deployed is None else {"deployed": {name: getattr(deployed, name) for name in _AT_CUTOFF}}),
             "clustered_by_dialogue": self.clustered,
             "signature": self.signature,
             "measures": figures,
@@ -524,23 +511,13 @@ def joined_notes(evaluations: Sequence[Evaluation]) -> tuple[str, ...]:
     slices = [joined for one, joined in known if one.part is not None]
     if slices:
         x, y = max(part.x_within for part in slices), max(part.y_within for part in slices)
-        whole.append(f"the curves of slices are off by at most {_at_most(x)} in non-return and {_at_most(y)} in error")
+        whole.append(f"the curves of slices are off by at most {at_most(x)} in non-return and {at_most(y)} in error")
     return tuple(whole)
-
-
-def _at_most(rate: float) -> str:
-    """A bound in percent, rounded up to two digits, so that it still holds as printed.
-
-    >>> _at_most(0.0000203), _at_most(0.0), _at_most(0.07)
-    ('0.0021 %', '0 %', '7 %')
-    """
-    shown = Context(prec=2, rounding=ROUND_CEILING).create_decimal(f"{100 * rate:.6g}")
-    return f"{shown.normalize():f} %"
 
 
 @dataclass(frozen=True, slots=True)
 class AtCutoff:
-    """What one threshold, chosen for a whole system, does to one of its slices."""
+    """What one threshold, chosen for a whole system, does to one of its slices, or to the whole."""
 
     system: str
     part: str
@@ -548,6 +525,9 @@ class AtCutoff:
     threshold: float
     nonreturn: float
     error: float
+
+
+_AT_CUTOFF = ("threshold", "nonreturn", "error")
 
 
 def slices_at_one_threshold(evaluations: Sequence[Evaluation]) -> tuple[AtCutoff, ...]:
@@ -622,13 +602,14 @@ def evaluate(
         step(f"evaluating {name}", done, len(parts))
         if isinstance(source, Tally):
             part, sample = source.part, tally_sample(source, replicates, seed)
-            counts = {kind: getattr(source, kind) for kind in ("failed", "withheld", "out_of_scope")}
+            counts: dict[str, Any] = {kind: getattr(source, kind) for kind in ("failed", "withheld", "out_of_scope")}
         else:
             part, frame = source
             rows = read[name] if part is None and name in read else Rows.from_frame(frame)
             sample, unanswered = Sample(rows, replicates, seed), int((~frame["answered"]).sum())
             counts = {kind: int(frame[kind].sum()) for kind in ("failed", "out_of_scope")}
             counts["withheld"] = unanswered - counts["failed"]
+            counts["deployed"] = frame[DEPLOYED].drop_nulls().first() if DEPLOYED in frame.columns else None
         scopes = _scope_samples(source, replicates, seed) if counts["out_of_scope"] else {}
         own = {key: one for key, one in asked.items() if not isinstance(one, ScopeMeasure) or one.view in scopes}
         figures = {
@@ -649,7 +630,7 @@ def evaluate(
     return Evaluations(evaluations)
 
 
-_MADE_HERE = ("system", "answered", "right", "failed", "out_of_scope", "weight", STRATUM)
+_MADE_HERE = ("system", "answered", "right", "failed", "out_of_scope", "weight", STRATUM, DEPLOYED)
 
 
 def _no_slices(by: str, frame: pl.DataFrame) -> DataError:

@@ -11,7 +11,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from demur.core.arrays import Flags
-from demur.core.io.columns import STRATUM
+from demur.core.io.columns import DEPLOYED, STRATUM
 from demur.core.show.results import plain
 from demur.core.stats.strata import are_drawn_by_strata
 from demur.errors import UsageError
@@ -187,7 +187,7 @@ class ValidatedTable:
     def slices(self) -> list[str]:
         """The columns to slice by."""
         frame = self.responses.frame
-        aside = (STRATUM,) if are_drawn_by_strata(frame) else ()
+        aside = (DEPLOYED, STRATUM) if are_drawn_by_strata(frame) else (DEPLOYED,)
         return [name for name in frame.columns[frame.columns.index("weight") + 1 :] if name not in aside]
 
     @property

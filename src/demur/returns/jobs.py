@@ -274,8 +274,7 @@ def threshold(
     It is of one system; its evaluation, in which the threshold is shown, is made when it is first asked for.
     """
     from demur.returns.counting import Counting
-    from demur.returns.curves import Heaps
-    from demur.returns.evaluate import Joined
+    from demur.returns.curves import Heaps, Joined
     from demur.returns.threshold import aim
 
     data = _tables(data, classes)

@@ -300,15 +300,21 @@ _NEEDED = {
 }
 
 
-def refuse_unjudgeable(columns: Mapping[str, str], names: Sequence[str], where: str) -> None:
-    """Refuses a table whose columns do not tell right from wrong, with the command or the mapping that reads it."""
+def refuse_unjudgeable(columns: Mapping[str, str], names: Sequence[str], where: str, paths: Sequence[str] = ()) -> None:
+    """Refuses a table whose columns do not tell right from wrong, with the command or the mapping that reads it.
+
+    Parts can be mapped from `paths` to values inside its cells too.
+    """
+    holders = {path.partition(".")[0] for path in paths}  # of objects, which are no labels
+    columns = {part: name for part, name in columns.items() if name not in holders}
     missing = [part for part in _NEEDED if part not in columns and "correct" not in columns]
     if not missing:
         return
     if {"reference", "hypotheses"} <= set(names):
         rule = "holds N-best lists, columns reference and hypotheses, not answers"
         raise DataError(rule, where=where, fix="demur nbest evaluates them, in Python demur.nbest")
-    fix = _other_table(missing, names) or _naming([*missing, "confidence"], columns, names)
+    offered = [*(name for name in names if name not in holders), *paths]
+    fix = _other_table(missing, names) or _naming([*missing, "confidence"], columns, offered)
     *others, last = missing
     raise DataError.joined(
         [*(DataError(_NEEDED[part], where=where) for part in others), DataError(_NEEDED[last], where=where, fix=fix)]

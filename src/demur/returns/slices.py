@@ -13,7 +13,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from demur.core.arrays import Array, Flags
-from demur.core.io.columns import JUDGED, MOST_SLICES, STRATUM, unknown_column
+from demur.core.io.columns import DEPLOYED, JUDGED, MOST_SLICES, STRATUM, unknown_column
 from demur.core.show.results import plain
 from demur.core.stats.intervals import check_level, fisher, newcombe, sidak
 from demur.core.stats.resampling import Rows
@@ -133,7 +133,7 @@ def slice_columns(responses: Responses) -> tuple[str, ...]:
     ('noise',)
     """
     frame = responses.frame
-    aside = (*JUDGED, "input", "nbest", *((STRATUM,) if are_drawn_by_strata(frame) else ()))
+    aside = (*JUDGED, DEPLOYED, "input", "nbest", *((STRATUM,) if are_drawn_by_strata(frame) else ()))
     columns = [c for c in frame if c.name not in aside and not c.dtype.is_nested()]
     columns = [c for c in columns if FEWEST <= c.n_unique() <= MOST and (_counts(c) >= LEAST).sum() >= FEWEST]
     found = []

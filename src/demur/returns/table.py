@@ -16,6 +16,7 @@ import polars as pl
 
 from demur.core.engines.engine import collected
 from demur.core.io.columns import (
+    DEPLOYED,
     JUDGED,
     STRATUM,
     check_mapping,
@@ -33,7 +34,8 @@ from demur.core.io.tables import LABELS, ROW, Cells, Request, Table, as_lists, a
 from demur.core.show.numbers import ROWS, Wording, counted
 from demur.core.stats.calibration import ROUNDING
 from demur.errors import DataError, UsageError, faults_of
-from demur.importers.protocol import PLACEHOLDERS
+from demur.importers.choices import current_choices
+from demur.importers.protocol import is_placeholder, placeholder_labels
 from demur.importers.reading import opened
 from demur.returns import confidences, judging
 from demur.returns.confidences import is_guess, looks_like_correctness, not_taken, take_anyway
@@ -113,7 +115,8 @@ class Responses:
     """The answers of one or more systems, read, checked and judged.
 
     `frame` begins with the columns id, system, dialogue, target, prediction, answered, right, failed,
-    out_of_scope, confidence and weight, and stratum where rows were drawn by strata and weigh what they stand for.
+    out_of_scope, confidence and weight, stratum where rows were drawn by strata and weigh what they stand for, and
+    deployed_threshold where the log says at which threshold its system is in use.
     `target` lists the acceptable labels: an empty list is out of scope,
     null is unknown (the row was judged by `correct`). `confidence` is null where nothing was answered. Where they are
     not `judged`, `right` says nothing.
@@ -474,7 +477,7 @@ def _judge(
 ) -> Judged:
     judgeable = rules.judge(cells.columns)
     if judgeable:
-        judging.refuse_unjudgeable(cells.columns, cells.table.columns, cells.table.name)
+        judging.refuse_unjudgeable(cells.columns, cells.table.columns, cells.table.name, cells.table.paths)
     staged, lists, several, notes = _stage_cells(cells, rules, system)
     lazy = judging.judge_rows(nw.from_native(staged.lazy()), rules, cells.columns, lists=several)
     judged = lazy.collect(engine="in-memory")  # which keeps columns in one piece
@@ -509,7 +512,7 @@ def _judge(
         judging.refuse_missing(survey, unranked, rules, table)
     targets = pl.when("outside").then(pl.lit([], dtype=LABELS)).otherwise("acceptable" if several else lists)
     frame = judged.to_polars().with_columns(target=targets)
-    columns = (*JUDGED, *((STRATUM,) if STRATUM in cells else ()))
+    columns = (*JUDGED, *(part for part in (STRATUM, DEPLOYED) if part in cells))
     frame = frame.select(ROW, pl.lit(source).alias(SOURCE), *columns, pl.col("correct").alias(CORRECT), TRIAL)
     told = (judging.recognised_in(counts, rules), judging.cautions_in({**counts, "unjudged": left_out.height}))
     return Judged(frame, cells, *told, tuple(unranked), judgeable, left_out, tuple(notes))
@@ -523,15 +526,14 @@ def rules_for(cells: Cells, reading: Reading) -> judging.Rules:
     rules = reading.rules()
     if reading.withheld != AS_IT_COMES.withheld or "prediction" not in cells:
         return rules
-    predictions = cells.text("prediction")
-    found = predictions.is_in(PLACEHOLDERS).fill_null(value=False)
-    if not found.any():
+    predictions = nw.from_native(cells.text("prediction").to_frame("prediction"))
+    if not predictions.select(is_placeholder(nw.col("prediction")).any()).item():
         return rules
     with suppress(DataError):  # a column with a fault, which judging reports
-        right = predictions.filter(found & cells.flags("correct").fill_null(value=False))
-        targets = as_lists(cells.labels("target"))[0].explode()
-        labels = {*predictions.filter(found)} - {*right} - {*targets}
-        return replace(rules, withheld=(*rules.withheld, *sorted(labels)))
+        targets = as_lists(cells.labels("target"))[0].alias("target")
+        rows = predictions.to_native().with_columns(targets, cells.flags("correct").alias("correct"))
+        labels = placeholder_labels(nw.from_native(rows.lazy()), lists=True)
+        return replace(rules, withheld=(*rules.withheld, *labels))
     return rules
 
 
@@ -558,7 +560,7 @@ def _stage_cells(cells: Cells, rules: judging.Rules, system: str) -> tuple[pl.Da
     ids, systems = _complete(cells, "id"), _complete(cells, "system")
     height = cells.table.frame.height
     alike = pl.Series("weight", [1.0]).new_from_index(0, height)
-    confidences, spelled = cells.spelled_numbers("confidence")
+    confidences, spelled = _spelled(cells, "confidence")
     columns = [
         cells.table.frame[ROW],
         ids,
@@ -569,8 +571,9 @@ def _stage_cells(cells: Cells, rules: judging.Rules, system: str) -> tuple[pl.Da
         lists.alias("target") if several else labels,
         *(cells.flags(part) for part in FLAGS),
         _checked(cells, confidences, judging.CONFIDENCE_RULE),
-        _checked(cells, cells.numbers("weight"), judging.WEIGHT_RULE) if "weight" in cells else alike,
+        _checked(cells, _spelled(cells, "weight")[0], judging.WEIGHT_RULE) if "weight" in cells else alike,
         *((cells.text(STRATUM).fill_null(judging.NONE),) if STRATUM in cells else ()),
+        *((cells.numbers(DEPLOYED),) if DEPLOYED in cells else ()),
     ]
     return pl.DataFrame(columns), lists, several, [f"{cells.table.name}: {spelled}"] if spelled else []
 
@@ -579,7 +582,7 @@ def _column_faults(cells: Cells, unclear: Collection[str] = ()) -> list[DataErro
     """The faults that each column shows by itself; which columns play the unclear parts is known to be a fault."""
     known = {**dict.fromkeys(unclear, ""), **cells.columns}
     checks: list[Callable[[], object]] = [
-        lambda: judging.refuse_unjudgeable(known, cells.table.columns, cells.table.name),
+        lambda: judging.refuse_unjudgeable(known, cells.table.columns, cells.table.name, cells.table.paths),
         *(partial(_complete, cells, part) for part in ("id", "system")),
         *(partial(cells.flags, part) for part in FLAGS),
         *(partial(_numbers, cells, rule) for rule in judging.CELL_RULES if rule.part in cells),
@@ -596,7 +599,11 @@ def _complete(cells: Cells, part: str) -> pl.Series:
 
 
 def _numbers(cells: Cells, rule: judging.CellRule) -> pl.Series:
-    return _checked(cells, cells.spelled_numbers(rule.part)[0], rule)
+    return _checked(cells, _spelled(cells, rule.part)[0], rule)
+
+
+def _spelled(cells: Cells, part: str) -> tuple[pl.Series, str]:
+    return cells.spelled_numbers(part, current_choices().decimal)
 
 
 def _checked(cells: Cells, numbers: pl.Series, rule: judging.CellRule) -> pl.Series:

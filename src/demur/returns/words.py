@@ -50,6 +50,11 @@ def score_sentences(evaluation: Evaluation) -> list[str]:
         counts = " and ".join(f"{count:,} {kind}" for count, kind in kinds if count)
         start = "so its curve and areas start there, not at 0"
         further.append(f"{percent(floor)} is never returned ({counts}), {start}.")
+    if (at := evaluation.deployed_point) is not None:
+        further.append(
+            f"At the deployed threshold, {at.threshold:g}, it withholds {percent(at.nonreturn)} and answers "
+            f"{percent(at.error)} wrongly."
+        )
     further += _scope_sentence(evaluation)
     if evaluation.sample.sweep.threshold.size < 2:
         tied = "All its answers have the same confidence (or none), so no threshold can choose among them."
@@ -443,6 +448,9 @@ def description(drawn: Sequence[Drawn], region: Region | None, choices: Sequence
                 f"; a thin line marks the promise, {_PROMISED[choice.guarantee.of]} {percent(choice.guarantee.bound)}"
             )
         text += "."
+    for at in deployed_points(drawn):
+        text += f" Marked: {deployed_text(at, drawn)}, with an error rate of {percent(at.error)}"
+        text += f" at {percent(at.nonreturn)} non-return."
     return text
 
 
@@ -454,6 +462,18 @@ def choice_text(choice: Choice) -> str:
     if choice.randomise is not None:
         return f"draw from {choice.printed_lower} on"
     return "return nothing" if choice.returns_nothing else f"threshold {choice.printed_threshold}"
+
+
+def deployed_points(drawn: Sequence[Drawn]) -> list[AtCutoff]:
+    """The thresholds at which whole systems are in use."""
+    whole = [one for one in drawn if isinstance(one, Evaluation) and one.part is None]
+    return [point for one in whole if (point := one.deployed_point) is not None]
+
+
+def deployed_text(point: AtCutoff, drawn: Sequence[Drawn]) -> str:
+    """The threshold at which a system is in use as a short label, with its name where there are several."""
+    whose = f"{point.system}, " if sum(getattr(one, "part", None) is None for one in drawn) > 1 else ""
+    return f"{whose}deployed: {point.threshold:g}"
 
 
 def _at_point(one: Drawn, region: Region | None, lead: str) -> str:

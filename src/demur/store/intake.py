@@ -13,7 +13,7 @@ import narwhals as nw
 import numpy as np
 import polars as pl
 
-from demur.core.io.columns import JUDGED, MOST_SLICES, STRATUM, resolve
+from demur.core.io.columns import DEPLOYED, JUDGED, MOST_SLICES, STRATUM, resolve
 from demur.core.io.files import read_source, table_of
 from demur.core.io.sources import Source, stem_of, system_names
 from demur.core.io.tables import ROW, Request
@@ -249,7 +249,7 @@ def _answer_drafts(group: Sequence[_Arrival], how: RunReading) -> Iterator[Draft
 def _about_responses(frame: pl.DataFrame) -> dict[str, Any]:
     """How many were answered, right and so on, and by which columns of at most 200 values rows can be sliced."""
     weight = frame["weight"].to_numpy()
-    aside = (*JUDGED, *BULKY, *((STRATUM,) if are_drawn_by_strata(frame) else ()))
+    aside = (*JUDGED, DEPLOYED, *BULKY, *((STRATUM,) if are_drawn_by_strata(frame) else ()))
     others = [one for one in frame if one.name not in aside]
     return {
         **{name: int(frame[name].sum()) for name in ("answered", "right", "failed", "out_of_scope")},

@@ -14,7 +14,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from demur.core.io.columns import JUDGED, unknown_column
+from demur.core.io.columns import DEPLOYED, JUDGED, unknown_column
 from demur.core.io.sources import UNREADABLE, exactly, quiet_panics
 from demur.core.io.tables import ROW, Hashes, Ids, gathered, hashed, named_column, paired_note, unpaired_note
 from demur.core.options import Kind
@@ -290,7 +290,8 @@ Filed = tuple[Run, Path]
 def numbers_of(run: Run, path: Path, further: Sequence[str] = ()) -> pl.DataFrame:
     """What measures read of a run's rows, and further columns, in any order."""
     dialogues = ("dialogue",) if run.about.get("dialogues") else ()
-    frame = rows_of(path, run, (*NUMBERS, *dialogues, *further), ordered=False).rechunk()
+    deployed = (DEPLOYED,) if DEPLOYED in run.columns else ()
+    frame = rows_of(path, run, (*NUMBERS, *dialogues, *deployed, *further), ordered=False).rechunk()
     return frame if dialogues else frame.with_columns(pl.lit(None).alias("dialogue"))
 
 

@@ -15,7 +15,7 @@ import msgspec
 import polars as pl
 
 from demur import __version__
-from demur.core.io.columns import EVERYTHING, JUDGED, STRATUM, nearest, unknown_column
+from demur.core.io.columns import DEPLOYED, EVERYTHING, JUDGED, STRATUM, nearest, unknown_column
 from demur.core.io.tables import named_column
 from demur.core.jobs import Job
 from demur.core.options import KINDS, Kind
@@ -292,7 +292,7 @@ class Store:
         for name in columns:
             if name not in (*run.columns, EVERYTHING):
                 raise unknown_column(name, run.columns, f'run "{run.name}"')
-        wanted = {STRATUM, *(run.columns if EVERYTHING in columns else columns)}
+        wanted = {STRATUM, DEPLOYED, *(run.columns if EVERYTHING in columns else columns)}
         kept = [name for name in run.columns if name not in JUDGED and name in wanted]
         judged = [name for name in JUDGED if name != "system"]
         frame = rows_of(self.rows_path(run), run, [*judged, *kept]).with_columns(pl.lit(run.name).alias("system"))

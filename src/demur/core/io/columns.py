@@ -47,6 +47,7 @@ ALIASES: Mapping[str, tuple[str, ...]] = {
     "trial": ("epoch", "repeat", "repetition", "seed"),
     "weight": (),
     "stratum": (),
+    "deployed_threshold": (),
     "judgement": (),
     "nbest": (),
 }
@@ -172,9 +173,18 @@ _WORDS = {
 
 
 def _words_of(name: str) -> set[str]:
-    """The words in a name, whether spaces, signs or capitals divide them; those of a path from its end only."""
-    last = name.rpartition(".")[2] if "." in name else name
-    return {word.casefold() for word in re.findall(r"[A-Z]?[a-z]+|[A-Z]+|\d+", last if last else name)}
+    """The words in a name, whether spaces, signs or capitals divide them; of a path those of the last telling step.
+
+    >>> _words_of("intent_prediction.name") == {"intent", "prediction"}, _words_of("result.confidence")
+    (True, {'confidence'})
+    """
+    *before, last = name.split(".")
+    telling = before[-1] if before and last.casefold() in _NO_WORDS else last
+    return {word.casefold() for word in re.findall(r"[A-Z]?[a-z]+|[A-Z]+|\d+", telling or name)}
+
+
+_NO_WORDS = ("name", "value", "text", "label", "content")
+"""Steps of a path that do not say what they are of."""
 
 
 def spellings(part: str) -> tuple[str, ...]:
@@ -254,6 +264,9 @@ def check_mapping(explicit: Mapping[str, str], aliases: Mapping[str, tuple[str, 
 
 STRATUM = "stratum"
 """The column that names the stratum a row was drawn from; `weight` beside it says how many inputs a row stands for."""
+
+DEPLOYED = "deployed_threshold"
+"""The column that has the threshold at which a system is in use; the same in all of its rows."""
 
 JUDGED = (
     "id",

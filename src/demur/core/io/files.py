@@ -28,7 +28,7 @@ _TAIL = 1 << 16
 def read_source(source: Source, request: Request) -> Table:
     """Reads what is wanted of an opened file."""
     if source.format == "json":
-        return read_json(source, request)
+        return replace(read_json(source, request), paths=source.paths)
     if source.format in ("csv", "tsv"):
         return _read_delimited(source, request)
     return _read_columnar(source, request)
@@ -108,7 +108,8 @@ def _read_columnar(source: Source, request: Request) -> Table:
         raise damaged(source.name, source.format, error) from None
     if frame.is_empty():
         raise DataError("holds no rows", where=source.name)
-    return numbered(frame, columns=names, name=source.name, place=lambda row: f"{source.name}: row {row + 1}")
+    table = numbered(frame, columns=names, name=source.name, place=lambda row: f"{source.name}: row {row + 1}")
+    return replace(table, paths=source.paths)
 
 
 def scan_columnar(source: Source) -> pl.LazyFrame:

@@ -109,6 +109,8 @@ class Source:
     frame: pl.DataFrame | None = field(default=None, compare=False, repr=False)
     origin: str = ""
     notes: tuple[str, ...] = ()
+    paths: tuple[str, ...] = ()
+    """Paths to values inside the objects and lists of a row."""
 
     def head(self) -> bytes:
         """Gives the beginning of the file, decompressed."""

@@ -75,6 +75,8 @@ class Table:
     columns: tuple[str, ...]
     name: str
     place: Callable[[int], str]
+    paths: tuple[str, ...] = ()
+    """Paths to values inside the objects and lists of a row, which parts can be mapped from."""
 
 
 def is_pattern(name: str) -> bool:
@@ -198,10 +200,11 @@ class Cells:
         self._refuse(part, series.is_not_null() & numbers.is_null(), NOT_NUMBER, _number_hint)
         return numbers.alias(part)
 
-    def spelled_numbers(self, part: str) -> tuple[pl.Series, str]:
+    def spelled_numbers(self, part: str, decimal: str = "guess") -> tuple[pl.Series, str]:
         """Gives a column of numbers, with percent signs or decimal commas where all cells have them, and what was read.
 
-        Signs or commas in some cells only are refused at the first cell of the rarer kind.
+        Signs or commas in some cells only are refused at the first cell of the rarer kind; where `decimal` is a comma
+        or a point, cells with the other.
         """
         texts = self._series(part, pl.Float64()).alias("cell")
         if texts.dtype != pl.String:
@@ -211,6 +214,11 @@ class Cells:
         points = texts.str.contains(".", literal=True)
         given = len(texts) - texts.null_count()
         read = []
+        for mark, others in ((",", points), (".", commas)):
+            if decimal == mark:
+                self._refuse(
+                    part, others.fill_null(value=False), f'must have "{mark}" before decimals, as `decimal` says'
+                )
         if signs := int(signed.sum()):
             rarer = signed if 2 * signs < given else texts.is_not_null() & ~signed
             self._refuse(part, rarer, f"must be written alike: {signs:,} of {given:,} cells have a percent sign")

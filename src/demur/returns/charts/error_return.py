@@ -140,6 +140,7 @@ def _chart(ordered: Sequence[Drawn], look: _Look) -> Any:
     promises = list(dict.fromkeys([*promises, *(("error", bound) for bound in look.limits)]))
     tops = [bound for of, bound in promises if of != "nonreturn"]
     points = [*((one.nonreturn, one.error, words.choice_text(one)) for one in look.choices), *look.marks]
+    points += [(at.nonreturn, at.error, words.deployed_text(at, ordered)) for at in words.deployed_points(ordered)]
     heights = [table["error"].max(), None if band_rows is None else band_rows["high"].max()]
     domain = headroom(max(*(float(height or 0.0) for height in heights), *tops))  # type: ignore[arg-type]
     layers = [
