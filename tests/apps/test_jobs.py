@@ -235,6 +235,8 @@ def write_lists(folder: Path) -> None:
             for row, meant in zip(lists(40, seed=seed), lists(40, seed=0), strict=True)
         ]
         (folder / name).write_text("".join(json.dumps(row) + "\n" for row in rows))
+    (folder / "lists").mkdir()
+    pl.read_ndjson(folder / ONE).write_parquet(folder / "lists" / "one.parquet")
 
 
 ONE, TWO = "one.jsonl", "two.jsonl"
@@ -272,6 +274,7 @@ CASES: dict[str, tuple[str, list[str], dict[str, Any]]] = {
     "nbest slices": ("nbest", [ONE, TWO], {"by": "noise", "floor": 0.01, "clip": 0.01, "level": 0.8}),
     "nbest compare": ("nbest", [ONE, TWO], {"compare": True, "systems": ("two", "one"), "unpaired": True}),
     "nbest recalibrated": ("nbest", [ONE], {"recalibrate_on": (TWO,), "where": (("noise", "loud"),), "items": "dstc"}),
+    "nbest in an engine": ("nbest", ["lists"], {"engine": "duckdb", "by": "noise"}),
     "nbest of a scorer": ("nbest", [ONE], {"scorer": "infev", "sentences": 1, "columns": {"dialogue": "noise"}}),
     "nbest of scorers": ("nbest", [ONE], {"scorer": ("const", "infev-tp1"), "heard": "asr", "normalise": True}),
     "outcome fit": ("outcome fit", [TURNS], {"outcomes": GAINS, "features": "conf", "sets": True}),

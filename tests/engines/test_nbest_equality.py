@@ -68,7 +68,7 @@ def test_every_measure_that_is_a_sum_has_the_value_that_arrays_give_and_one_sign
 
 @every_table
 def test_every_part_of_the_ice_has_the_value_that_arrays_give(handed_over, which):
-    expected = exploded(which).item_sweep
+    expected = exploded(which).items.sweep()
     sweep = Sweep.from_frame(nw.from_native(handed_over(exploded(which).rows.items)))
     found = {key: Score.of(measure, sweep).value for key, measure in ICE_PARTS.items()}
     assert found == same({key: float(measure.finish(expected)) for key, measure in ICE_PARTS.items()})

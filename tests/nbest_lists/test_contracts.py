@@ -196,7 +196,7 @@ def test_an_undefined_value_has_a_reason_and_a_defined_one_has_none(rows):
 @given(lists(smallest=2), st.integers(0, 1000))
 def test_replicates_read_together_are_replicates_read_one_by_one(rows, seed):
     found = ExplodedLists.of(nbest(rows))
-    units, sweep = found.totals(OF_ACTS, OF_ITEMS), found.item_sweep
+    units, sweep = found.totals(OF_ACTS, OF_ITEMS), found.items.sweep()
     drawn = np.random.default_rng(seed).integers(0, 3, size=(4, units.units)) @ units.table
     for name, measure in NBEST.items():
         if name in ICE_PARTS:

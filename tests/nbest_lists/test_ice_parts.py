@@ -23,7 +23,7 @@ def taken(table):
 
 
 def parts(table, floor=1e-3):
-    sweep = taken(table).item_sweep
+    sweep = taken(table).items.sweep()
     return {kind.name: float(kind(floor).finish(sweep)) for kind in KINDS}
 
 
@@ -84,7 +84,7 @@ def test_where_nothing_is_hypothesised_all_is_missing():
 
 
 def test_where_nothing_is_meant_the_parts_are_undefined():
-    sweep = taken([Utterance([], [(["a"], 0.5)])]).item_sweep
+    sweep = taken([Utterance([], [(["a"], 0.5)])]).items.sweep()
     for kind in KINDS:
         assert isnan(float(kind().finish(sweep)))
         assert kind().why_undefined(sweep) == "no reference holds any item"

@@ -68,7 +68,7 @@ def assert_same(one, two):
     assert one.sets.names == two.sets.names
     for name in ("reference", "start", "act", "confidence"):
         assert np.array_equal(getattr(one, name), getattr(two, name)), name
-    assert ExplodedLists.of(one).item_sweep.digest() == ExplodedLists.of(two).item_sweep.digest()
+    assert ExplodedLists.of(one).items.sweep().digest() == ExplodedLists.of(two).items.sweep().digest()
 
 
 def test_acts_and_item_lists_become_sets_and_equal_ones_are_merged_where_the_first_stood():

@@ -148,11 +148,11 @@ def test_the_sweep_of_items_withholds_those_that_were_missed(table):
         return
     missed = sum(u.weight for u in table for item in plain.meant(u) if plain.confidences_of(u)[item] == 0)
     held = plain.hypothesised_items(table)
-    assert one.item_sweep.withheld == pytest.approx(missed)
-    assert one.item_sweep.right.sum() == pytest.approx(sum(weight for _, right, weight in held if right))
-    assert one.item_sweep.wrong.sum() == pytest.approx(sum(weight for _, right, weight in held if not right))
+    assert one.items.sweep().withheld == pytest.approx(missed)
+    assert one.items.sweep().right.sum() == pytest.approx(sum(weight for _, right, weight in held if right))
+    assert one.items.sweep().wrong.sum() == pytest.approx(sum(weight for _, right, weight in held if not right))
 
 
 def test_the_digest_of_items_does_not_depend_on_the_order_of_rows():
     table = spoken([RIGHT, WRONG, RIGHT._replace(weight=2.0)], "x", "y", "x")
-    assert taken(table).item_sweep.digest() == taken(table[::-1]).item_sweep.digest()
+    assert taken(table).items.sweep().digest() == taken(table[::-1]).items.sweep().digest()

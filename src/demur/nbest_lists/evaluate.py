@@ -5,7 +5,7 @@ Systems are compared on every measure, paired by utterance.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from itertools import combinations, pairwise
@@ -26,14 +26,13 @@ from demur.core.show.results import Results, Shown, Step, silent
 from demur.core.stats.calibration import ECE, NCE, Reliability, cell_totals, reliability
 from demur.core.stats.intervals import Difference, Figure, Scale, check_level, difference, unit_figure
 from demur.core.stats.measure import Measure, TermMeasure, digest_of, signature
-from demur.core.stats.resampling import Rows, Sample
+from demur.core.stats.resampling import Sample
 from demur.errors import DataError, UsageError
-from demur.nbest_lists.exploded import ExplodedLists, UnitTotals, exploded
+from demur.nbest_lists.exploded import ExplodedLists, ListSource, UnitTotals, exploded
 from demur.nbest_lists.measures import FLOOR, ICE_PARTS, OF_ACTS, OF_ITEMS, PAPER_FLOOR
 from demur.nbest_lists.table import NBest
 from demur.returns.evaluate import Evaluation, evaluate, figure_of
 from demur.returns.measures import AUROC
-from demur.returns.table import Responses
 
 if TYPE_CHECKING:
     from demur.nbest_lists.recalibrate import Recalibrated
@@ -104,7 +103,7 @@ class NBestEvaluation(Shown):
     """Utterances for which nothing was hypothesised."""
     figures: Mapping[str, Figure]
     parts: Mapping[str, Figure]
-    taken: ExplodedLists
+    taken: ListSource
     totals: UnitTotals
     settings: NBestSettings
 
@@ -121,18 +120,20 @@ class NBestEvaluation(Shown):
     @cached_property
     def top(self) -> Evaluation:
         """The surest hypothesis of each utterance as an answer that may be withheld: curve, bands and all."""
-        answers = self.taken.top_answers()
-        judged = Responses(answers.with_columns(pl.lit(f"{self.name}, top hypothesis").alias("system")))
-        how = self.settings
+        judged, how = self.taken.judged_tops(f"{self.name}, top hypothesis"), self.settings
         return evaluate(judged, level=how.level, replicates=how.replicates, seed=how.seed)[0]
 
     @cached_property
     def reliability(self) -> Reliability | None:
         """Mean confidence and share right of items, by bins of confidence; None where there is no item."""
-        return None if self.taken.rows.items.is_empty() else reliability(self.taken.item_sweep)
+        return None if self.taken.items is None else reliability(self.taken.items.sweep())
 
     def per_dialogue(self) -> pl.DataFrame:
         """Every measure on each dialogue alone (on each utterance, where there are no dialogues), null if undefined."""
+        if not isinstance(self.taken, ExplodedLists):
+            raise UsageError(
+                "an engine counts dialogues in buckets, not one by one; read the lists with `engine` memory"
+            )
         frame = self.taken.nbest.frame.with_columns(unit=self.taken.numbered)
         first = frame.group_by("unit").agg(pl.all().first(), pl.len().alias("utterances")).sort("unit")
         values = {key: self.totals.by_unit(key) for key in self.totals.measures}
@@ -230,7 +231,7 @@ def evaluate_nbest(
     evaluations = []
     for done, (system, part, lists) in enumerate(parts):
         step(f"evaluating {system}", done, len(parts))
-        evaluations.append(_evaluation(system, part, ExplodedLists.of(lists), how))
+        evaluations.append(evaluated(system, part, ExplodedLists.of(lists), how))
     return NBestEvaluations(evaluations).with_notes((how.note,))
 
 
@@ -241,15 +242,15 @@ def nbest_values(nbest: NBest, settings: NBestSettings | None = None) -> dict[st
     values = _row_values(taken.rows.acts, how.of_acts())
     items, parts = taken.rows.items, {f"ice_{key}": measure for key, measure in how.parts().items()}
     by_row: dict[str, TermMeasure] = {**how.of_items(), "item_ece": ECE()}
-    if items.is_empty():
+    if taken.items is None:
         values |= dict.fromkeys((*by_row, *parts), float("nan"))
     else:
         by_confidence = {key: by_row.pop(key) for key in ("nce", "item_ece")}  # confidences tie, so these are fewer
-        sweep = taken.item_sweep
+        sweep = taken.items.sweep()
         values |= _row_values(items, by_row)
         values |= {key: float(measure.finish(cell_totals(measure, sweep))) for key, measure in by_confidence.items()}
         values |= {key: float(measure.finish(sweep)) for key, measure in parts.items()}
-    values["roc_auc"] = float(AUROC().finish(Rows.from_frame(taken.top_answers()).sweep()))
+    values["roc_auc"] = float(AUROC().finish(taken.tops.sweep()))
     return values
 
 
@@ -280,22 +281,21 @@ def _parts(nbest: NBest, by: str | None) -> Iterator[tuple[str, str | None, NBes
             yield system, f"{by}={value}", lists.taken((values == value).to_numpy())
 
 
-def _evaluation(system: str, part: str | None, taken: ExplodedLists, how: NBestSettings) -> NBestEvaluation:
+def evaluated(system: str, part: str | None, taken: ListSource, how: NBestSettings) -> NBestEvaluation:
+    """Evaluate the lists of one system or slice."""
     totals = taken.totals(how.of_acts(), how.of_items())
     replicates = totals.draw(replicates=how.replicates, seed=how.seed)
     figures = {key: _total_figure(totals, replicates, key, how.level) for key in totals.measures}
     figures["item_ece"], parts = _item_figures(taken, totals.units, how)
-    top = Sample(Rows.from_frame(taken.top_answers()), how.replicates, how.seed)
-    figures["roc_auc"] = figure_of(AUROC(), top, how.level)
+    figures["roc_auc"] = figure_of(AUROC(), Sample(taken.tops, how.replicates, how.seed), how.level)
     meant = float(totals.of("ice", totals.totals)[1])
-    mass = np.average(np.minimum(taken.nbest.given_out, 1.0), weights=taken.nbest.frame["weight"].to_numpy())
     return NBestEvaluation(
         system=system,
         part=part,
         n=totals.n,
         reference_items=int(meant) if meant == int(meant) else meant,
-        given_out=float(mass),
-        empty=int((np.diff(taken.nbest.start) == 0).sum()),
+        given_out=taken.given_out,
+        empty=taken.empty,
         figures=figures,
         parts=parts,
         taken=taken,
@@ -312,16 +312,17 @@ def _total_figure(totals: UnitTotals, replicates: Array, key: str, level: float)
         totals.units,
         level=level,
         scale=scale_of(measure),
+        independent=totals.independent,
         why=lambda: measure.why_undefined(totals.of(key, totals.totals)),
     )
 
 
-def _item_figures(taken: ExplodedLists, units: int, how: NBestSettings) -> tuple[Figure, dict[str, Figure]]:
+def _item_figures(taken: ListSource, units: int, how: NBestSettings) -> tuple[Figure, dict[str, Figure]]:
     """The calibration error of items and the parts of the ICE, from the sweep of items."""
-    if taken.rows.items.is_empty():
+    if taken.items is None:
         undefined = Figure(float("nan"), why=NO_ITEM)
         return undefined, dict.fromkeys(how.parts(), undefined)
-    items = Sample(taken.item_rows, how.replicates, how.seed)
+    items = Sample(taken.items, how.replicates, how.seed)
     parts = {}
     for key, one in how.parts().items():
         value, why = float(one.finish(items.sweep)), partial(one.why_undefined, items.sweep)
@@ -487,18 +488,32 @@ def compare_lists(
     """
     how = NBestSettings(**options) if settings is None else settings
     pairing = pair_nbest(nbest, systems=systems, matched=matched, unpaired=unpaired)
-    evaluated = NBestEvaluations(
+    evaluations = NBestEvaluations(
         one for lists in pairing.lists.values() for one in evaluate_nbest(lists, settings=how, step=step)
     )
     step("comparing", 0, 1)
-    totals = {name: one.totals for name, one in zip(pairing.lists, evaluated, strict=True)}
-    unit = next((one.taken.unit for one in evaluated if one.taken.unit is not None), None)
+    taken = [one.taken for one in evaluations if isinstance(one.taken, ExplodedLists)]
+    unit = next((one.unit for one in taken if one.unit is not None), None)
+    totals = None
     if pairing.paired and unit is not None:  # the same units in all systems: dialogues, where some system names them
-        same = [replace(one.taken, unit=unit).totals(how.of_acts(), how.of_items()) for one in evaluated]
-        totals = dict(zip(totals, same, strict=True))
-    pairs = [_pair_of(one, two, totals, pairing.paired, how) for one, two in combinations(totals, 2)]
-    notes = (pairing.note, how.note)
-    return NBestComparison(evaluated, _corrected_pairs(pairs), pairing.note, pairing.dropped, how.level, notes)
+        totals = [replace(one, unit=unit).totals(how.of_acts(), how.of_items()) for one in taken]
+    return compared(evaluations, how, pairing.paired, pairing.note, dropped=pairing.dropped, totals=totals)
+
+
+def compared(
+    evaluations: NBestEvaluations,
+    how: NBestSettings,
+    paired: bool,
+    note: str,
+    *,
+    dropped: Mapping[str, int],
+    totals: Sequence[UnitTotals] | None = None,
+) -> NBestComparison:
+    """The comparison of systems that were evaluated; paired ones have the same units, in their own totals or these."""
+    of_each = [one.totals for one in evaluations] if totals is None else totals
+    by_name = {one.system: own for one, own in zip(evaluations, of_each, strict=True)}
+    pairs = [_pair_of(one, two, by_name, paired, how) for one, two in combinations(by_name, 2)]
+    return NBestComparison(evaluations, _corrected_pairs(pairs), note, dropped, how.level, (note, how.note))
 
 
 def differences_of(

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 import polars as pl
@@ -15,10 +15,11 @@ from numpy.typing import NDArray
 from demur.core.acts import Codes, ItemSets
 from demur.core.arrays import Array, Flags, round_sums
 from demur.core.stats.measure import TermMeasure
-from demur.core.stats.resampling import MOST_UNITS, Draws, Rows
-from demur.core.stats.sweep import Sweep
+from demur.core.stats.resampling import MOST_UNITS, Draws, Rows, SampleSource
 from demur.nbest_lists.reading import sums_of
 from demur.nbest_lists.table import NBest
+from demur.returns.table import Responses
+from demur.returns.tally import Tally
 
 Places = NDArray[np.int64]
 Sizes = NDArray[np.int32]
@@ -225,6 +226,8 @@ class UnitTotals:
     measures: Mapping[str, TermMeasure]
     n: int
     clustered: bool
+    independent: float | None = None
+    """How many independent units there are, where those of the table are buckets that hold several."""
 
     @property
     def units(self) -> int:
@@ -258,6 +261,40 @@ class UnitTotals:
         return np.concatenate([counts @ table for counts in Draws(table.shape[0], replicates, seed)])
 
 
+class ListSource(Protocol):
+    """What an evaluation reads of the lists of one system: their rows in memory, or what an engine counted of them."""
+
+    @property
+    def hypotheses(self) -> int:
+        """How many hypotheses there are."""
+
+    @property
+    def empty(self) -> int:
+        """Utterances for which nothing was hypothesised."""
+
+    @property
+    def given_out(self) -> float:
+        """Mean mass that lists give out."""
+
+    @property
+    def answered_items(self) -> int:
+        """Items that some hypothesis holds."""
+
+    @property
+    def items(self) -> SampleSource | None:
+        """The items as what is drawn from; None where there is none."""
+
+    @property
+    def tops(self) -> SampleSource:
+        """The surest hypotheses as what is drawn from."""
+
+    def judged_tops(self, system: str) -> Responses | list[Tally]:
+        """The surest hypothesis of each utterance as a judged answer of a system."""
+
+    def totals(self, of_acts: Mapping[str, TermMeasure], of_items: Mapping[str, TermMeasure]) -> UnitTotals:
+        """What each unit adds to measures of acts and of items."""
+
+
 @dataclass(frozen=True, eq=False)
 class ExplodedLists:
     """A table of N-best lists taken apart, with what is drawn of it."""
@@ -284,23 +321,47 @@ class ExplodedLists:
         table = np.concatenate([acts, _summed_terms(rows.items, rows.item_start, of_items)], axis=1)
         if self.unit is not None:
             table = _summed_units(table, self.unit, int(self.unit.max()) + 1)
-        ends = np.cumsum([0, *(len(measure.terms(pl)) for measure in measures.values())]).tolist()
-        columns = {key: slice(*span) for key, span in zip(measures, pairwise(ends), strict=True)}
-        return UnitTotals(table, columns, measures, len(self.nbest), self.unit is not None)
+        return UnitTotals(table, columns_of(measures), measures, len(self.nbest), self.unit is not None)
+
+    @property
+    def hypotheses(self) -> int:
+        """How many hypotheses there are."""
+        return self.nbest.act.size
+
+    @property
+    def empty(self) -> int:
+        """Utterances for which nothing was hypothesised."""
+        return int((np.diff(self.nbest.start) == 0).sum())
+
+    @property
+    def given_out(self) -> float:
+        """Mean mass that lists give out."""
+        return float(np.average(np.minimum(self.nbest.given_out, 1.0), weights=self.nbest.frame["weight"].to_numpy()))
+
+    @property
+    def answered_items(self) -> int:
+        """Items that some hypothesis holds."""
+        return int(self.rows.items["answered"].sum())
 
     @cached_property
-    def item_sweep(self) -> Sweep:
-        """Right and wrong items by confidence; withheld are those meant that no hypothesis holds."""
-        return self.item_rows.sweep()
-
-    @cached_property
-    def item_rows(self) -> Rows:
-        """The items as rows of which units are drawn."""
+    def items(self) -> Rows | None:
+        """The items as rows of which units are drawn; None where there is none."""
         items = self.rows.items
+        if items.is_empty():
+            return None
         confidence, right, answered, weight = (
             items[name].to_numpy() for name in ("confidence", "right", "answered", "weight")
         )
         return Rows(confidence, right, answered, weight, np.repeat(self.numbered, np.diff(self.rows.item_start)))
+
+    @cached_property
+    def tops(self) -> Rows:
+        """The surest hypotheses as rows."""
+        return Rows.from_frame(self.top_answers())
+
+    def judged_tops(self, system: str) -> Responses:
+        """The surest hypothesis of each utterance as a judged answer of a system."""
+        return Responses(self.top_answers().with_columns(pl.lit(system).alias("system")))
 
     def top_answers(self) -> pl.DataFrame:
         """The surest hypothesis of each utterance as a judged answer."""
@@ -312,6 +373,12 @@ class ExplodedLists:
             target=pl.lit(None, dtype=pl.List(pl.String)),
             prediction=pl.lit(None, dtype=pl.String),
         )
+
+
+def columns_of(measures: Mapping[str, TermMeasure]) -> dict[str, slice]:
+    """Which columns of a table of units are the terms of each measure."""
+    ends = np.cumsum([0, *(len(measure.terms(pl)) for measure in measures.values())]).tolist()
+    return {key: slice(*span) for key, span in zip(measures, pairwise(ends), strict=True)}
 
 
 def dialogue_numbers(frame: pl.DataFrame) -> Units | None:

@@ -21,18 +21,20 @@ TABLED = (0.1, PAPER_FLOOR, 1e-3, 1e-4, 1e-6)
 
 def ice_by_floor(one: NBestEvaluation, floors: ArrayLike) -> Array:
     """The ICE of a system at each floor."""
-    items = one.taken.rows.items
-    right, confidence, weight = (items[name].to_numpy() for name in ("right", "confidence", "weight"))
-    likelihood = np.where(right, confidence, 1 - confidence)
+    if one.taken.items is None:
+        return np.full(np.shape(floors), np.nan)
+    items = one.taken.items.sweep()
+    likelihood = np.concatenate([items.threshold, 1 - items.threshold, [0.0]])
+    weight = np.concatenate([items.right, items.wrong, [items.withheld]])
     order = np.argsort(likelihood)
     likelihood, weight = likelihood[order], weight[order]
     floors = np.asarray(floors, dtype=np.float64)
     below = np.searchsorted(likelihood, floors)  # so many items are at the floor
-    with np.errstate(divide="ignore"):
+    with np.errstate(divide="ignore", invalid="ignore"):
         costs = np.where(likelihood > 0, -weight * np.log(likelihood), 0.0)
     above = costs.sum() - np.concatenate([[0.0], np.cumsum(costs)])[below]
     at_floor = np.concatenate([[0.0], np.cumsum(weight)])[below]
-    return np.asarray((above - np.log(floors) * at_floor) / items["weight"].filter(items["right"]).sum())
+    return np.asarray((above - np.log(floors) * at_floor) / (items.right.sum() + items.withheld))
 
 
 def floor_table(evaluations: Sequence[NBestEvaluation]) -> ResultTable:

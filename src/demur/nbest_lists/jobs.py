@@ -15,6 +15,7 @@ from demur.core.options import By, Level, NoSeed, Replicates, Sampling, Seed, Wh
 from demur.core.show.results import Step, silent
 from demur.errors import UsageError
 from demur.importers.choices import reads_logs
+from demur.returns.options import EngineName, SparkMaster
 
 if TYPE_CHECKING:
     from demur.nbest_lists.asr.lattices import LatticeRows
@@ -172,6 +173,8 @@ def nbest(
     heard: HeardIn = "auto",
     sentences: SentenceCount = None,
     acoustic_scale: AcousticScale = 1.0,
+    engine: EngineName = "auto",
+    spark_master: SparkMaster = None,
     level: Level = 0.95,
     replicates: Replicates = 1000,
     seed: Seed = 0,
@@ -179,34 +182,39 @@ def nbest(
 ) -> "NBestEvaluations":
     """WSER, oracle, NCE and ICE of N-best lists with confidences, with intervals, and what the ICE is made of.
 
-    Data are what `read_nbest` takes. With `compare` the result holds the comparison of its systems, as `comparison`;
-    with `recalibrate_on` what recalibrating did to each system, as `recalibrated`.
+    Data are what `read_nbest` takes, or a lazy frame, which is counted where it is. With `compare` the result holds the
+    comparison of its systems, as `comparison`; with `recalibrate_on` what recalibrating did to each system, as
+    `recalibrated`.
     """
     from demur.nbest_lists.asr.scorers import Scoring
+    from demur.nbest_lists.counted import in_engine
     from demur.nbest_lists.evaluate import NBestSettings, compare_lists, evaluate_nbest
-    from demur.nbest_lists.recalibrate import ListRecalibration, nbest_rows, recalibrated_items
+    from demur.nbest_lists.recalibrate import ListRecalibration, list_rows, recalibrated_systems
     from demur.nbest_lists.scales import read_scored
+    from demur.returns.counting import Counting
 
     choice: dict[str, Any] = {"systems": systems, "matched": matched, "unpaired": unpaired}
     training = (recalibrate_on,) if isinstance(recalibrate_on, str | Path) else tuple(recalibrate_on)
     _refuse_options(data, training, compare, any(choice.values()), bool(by or training))
     settings = NBestSettings(level, replicates, seed, floor, clip)
-    scoring = Scoring(scorer, grammar, parser, heard, sentences, acoustic_scale)
     reading = list_reading(columns, (), items, normalise, ontology)
+    chosen = replace(reading, where=tuple(where), keep=() if by is None else (by,))
+    only_memory = {"matched": matched, "recalibrate_on": training, "scorer": scorer, "ontology": ontology}
+    counting, compared = Counting(engine=engine, spark_master=spark_master), (systems, unpaired) if compare else None
+    counted = in_engine(data, chosen, counting, only_memory, by=by, how=settings, compared=compared, step=step)
+    if counted is not None:
+        return counted
+    scoring = Scoring(scorer, grammar, parser, heard, sentences, acoustic_scale)
     read = partial(read_scored, scoring=scoring, floor=settings.least, seed=seed, step=step)
     step("reading", 0, 1)
-    table, scales = read(data, replace(reading, where=tuple(where), keep=() if by is None else (by,)))
+    table, scales = read(data, chosen)
     fitted = ListRecalibration.fit(read(training, reading)[0]) if training else None
     if compare:
         evaluations = compare_lists(table, settings=settings, step=step, **choice).as_evaluations()
     else:
         evaluations = evaluate_nbest(table, by=by, settings=settings, step=step)
-    if fitted is not None:
-        evaluations.recalibrated = tuple(
-            recalibrated_items(table.of(one), fitted.items, settings) for one in table.systems
-        )
-    evaluations.scales = scales
-    evaluations.rows = lambda: nbest_rows(table) if fitted is None else fitted.rows(table)
+    evaluations.recalibrated = () if fitted is None else recalibrated_systems(table, fitted, settings)
+    evaluations.scales, evaluations.rows = scales, lambda: list_rows(table, fitted)
     tuned = tuple(one.note for one in scales) if compare else ()  # otherwise a sentence says it
     return evaluations.with_notes((*table.notes, *tuned, Sampling(level, replicates, seed).note), table.warnings)
 
@@ -231,6 +239,8 @@ def compare_nbest(
     heard: HeardIn = "auto",
     sentences: SentenceCount = None,
     acoustic_scale: AcousticScale = 1.0,
+    engine: EngineName = "auto",
+    spark_master: SparkMaster = None,
     level: Level = 0.95,
     replicates: Replicates = 1000,
     seed: Seed = 0,

@@ -212,9 +212,7 @@ def _figures(whole: Sequence[NBestEvaluation], defined: Sequence[NBestEvaluation
     answered = [one for one in whole if one.empty < one.n]
     if answered:
         items = [
-            ItemCalibration(
-                one.name, int(one.taken.rows.items["answered"].sum()), one.reliability, {"ece": one.figures["item_ece"]}
-            )
+            ItemCalibration(one.name, one.taken.answered_items, one.reliability, {"ece": one.figures["item_ece"]})
             for one in answered
         ]
         figures.append(drawing("returns.charts.readings.reliability_chart", items, what="items"))
@@ -315,7 +313,7 @@ def count_table(evaluations: Sequence[NBestEvaluation]) -> ResultTable:
             one.name,
             f"{one.n:,}",
             count(one.reference_items),
-            f"{one.taken.nbest.act.size:,}",
+            f"{one.taken.hypotheses:,}",
             f"{one.empty:,}",
             tabled_percent(one.given_out),
         )

@@ -193,15 +193,25 @@ def _of_dicts(
     rows: Iterable[Any], names: Sequence[str], first: Sequence[Any], wanted: ListRequest, name: str, place: Place
 ) -> RowSource:
     layout = _layout(names, wanted, name, [msgspec.json.encode(row, enc_hook=str) for row in first])
+    return RowSource(name, layout, _converted_rows(rows, layout, place), place)
+
+
+def _converted_rows(rows: Iterable[Any], layout: RowLayout, place: Place) -> Iterator[RowBatch]:
     careful = _careful(layout, place)
+    remaining, begin = iter(rows), 0
+    while some := list(islice(remaining, AT_ONCE)):
+        yield RowBatch([careful(dict(row), begin + at) for at, row in enumerate(some)], begin)
+        begin += len(some)
 
-    def batches() -> Iterator[RowBatch]:
-        remaining, begin = iter(rows), 0
-        while some := list(islice(remaining, AT_ONCE)):
-            yield RowBatch([careful(dict(row), begin + at) for at, row in enumerate(some)], begin)
-            begin += len(some)
 
-    return RowSource(name, layout, batches(), place)
+def layout_of(first: pl.DataFrame, names: Sequence[str], wanted: ListRequest, name: str) -> RowLayout:
+    """The layout of a log of which these are the first rows."""
+    return _layout(names, wanted, name, [msgspec.json.encode(row, enc_hook=str) for row in first.to_dicts()])
+
+
+def rows_of_batch(batch: pl.DataFrame, layout: RowLayout, name: str) -> RowSource:
+    """Some rows of a log whose layout is known, and in which rows have no place that could be named."""
+    return RowSource(name, layout, _converted_rows(batch.iter_rows(named=True), layout, lambda _: name), lambda _: name)
 
 
 def _layout(names: Sequence[str], wanted: ListRequest, name: str, first: Sequence[bytes]) -> RowLayout:

@@ -15,6 +15,7 @@ from demur.core.io.writing import write_rows
 from demur.core.show.results import plain
 from demur.core.stats.calibration_maps import MapLevel, Recalibration
 from demur.core.stats.intervals import Difference
+from demur.errors import UsageError
 from demur.nbest_lists.evaluate import NBestEvaluations, NBestSettings, differences_of
 from demur.nbest_lists.exploded import ExplodedLists
 from demur.nbest_lists.reading import sums_of
@@ -96,6 +97,11 @@ def recalibrated_items(nbest: NBest, fitted: Recalibration, how: NBestSettings |
     return Recalibrated(nbest.systems[0], fitted.n, values[0], values[1], differences_of(after, before, how))
 
 
+def recalibrated_systems(nbest: NBest, fitted: ListRecalibration, how: NBestSettings) -> tuple[Recalibrated, ...]:
+    """What recalibrating did to each system."""
+    return tuple(recalibrated_items(nbest.of(one), fitted.items, how) for one in nbest.systems)
+
+
 def _mapped_items(items: pl.DataFrame, fitted: Recalibration) -> Array:
     """The recalibrated confidences of items; those that no hypothesis holds keep their 0."""
     confidence = items["confidence"].to_numpy()
@@ -124,7 +130,13 @@ def nbest_rows(nbest: NBest, fitted: Recalibration | None = None) -> Iterator[di
         yield row
 
 
+def list_rows(nbest: NBest, fitted: ListRecalibration | None) -> Iterator[dict[str, Any]]:
+    """The lists as rows, recalibrated where there is a map."""
+    return nbest_rows(nbest) if fitted is None else fitted.rows(nbest)
+
+
 def write_lists(found: NBestEvaluations, path: Path) -> None:
     """Write the lists as they were evaluated, recalibrated where that was asked for."""
-    assert found.rows is not None
+    if found.rows is None:
+        raise UsageError("an engine keeps no lists that could be written: read them with `engine` memory")
     write_rows(path, found.rows())

@@ -293,20 +293,30 @@ def renamed(table: NBest, system: str) -> NBest:
     return replace(table, frame=table.frame.with_columns(pl.lit(system).alias("system")))
 
 
+def built(builder: Builder) -> NBest:
+    """The lists that a builder took, in the order it took them."""
+    whole = chained(iter(builder.parts))
+    sets, code = numbered_sets(builder.interned.sets)
+    start = np.concatenate([[0], np.cumsum(whole.count)])
+    return NBest(whole.frame, sets, code[whole.reference], start, code[whole.act], whole.confidence)
+
+
+def changes_noted(normalised: int, merged: int) -> list[str]:
+    """What is noted of lists that were changed while they were read."""
+    counted = ((_SCALED, normalised), (_MERGED, merged))
+    return [wording.with_count(count) for wording, count in counted if count]
+
+
 def _assembled(builder: Builder, sources: list[RowSource], notes: list[str], reading: NBestReading) -> NBest:
     if not builder.parts:
         asked = " and ".join(f"{column} is {value}" for column, value in reading.where)
         raise DataError(f"no row is left where {asked}" if asked else "holds no rows", where=f"{sources[0].name}:")
-    whole = chained(iter(builder.parts))
-    _refuse_repeated_ids(whole.frame, sources)
-    sets, code = numbered_sets(builder.interned.sets)
-    start = np.concatenate([[0], np.cumsum(whole.count)])
-    table = NBest(whole.frame, sets, code[whole.reference], start, code[whole.act], whole.confidence)
+    table = built(builder)
+    _refuse_repeated_ids(table.frame, sources)
     ordered = table.taken(_order(table))
     frame = ordered.frame.drop(ROW, SOURCE)
-    counted = ((_SCALED, builder.normalised), (_MERGED, builder.merged))
     notes += [note for source in sources for note in source.layout.notes]
-    notes += [wording.with_count(count) for wording, count in counted if count]
+    notes += changes_noted(builder.normalised, builder.merged)
     return replace(ordered, frame=frame, notes=tuple(dict.fromkeys(notes)))
 
 

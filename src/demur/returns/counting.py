@@ -183,11 +183,11 @@ def judged_in_engine(
     step: Step,
 ) -> Iterator[tuple[LazyResponses, EngineLog] | None]:
     """The rows judged in an engine; a failure of the engine is laid at the part that caused it."""
-    log = _log(data, reading, how, step, started)
+    log = engine_log(data, reading.request(), how, step, started)
     if log is None:
         yield None
         return
-    try:
+    with blaming(log):
         judged = judge_lazily(
             log.rows,
             reading=reading,
@@ -201,6 +201,13 @@ def judged_in_engine(
         )
         refuse_several(how.name, sorted(judged.survey["system"].unique()))
         yield judged, log
+
+
+@contextmanager
+def blaming(log: EngineLog) -> Iterator[None]:
+    """Lays a failure of the engine at the part of a log that caused it, and refuses parts that change meanwhile."""
+    try:
+        yield
     except EngineFault as error:
         if log.scan is None:
             raise
@@ -209,9 +216,10 @@ def judged_in_engine(
         log.scan.refuse_changes()
 
 
-def _log(
-    data: Sequence[Any], reading: Reading, how: Counting, step: Step, started: Engine | None = None
+def engine_log(
+    data: Sequence[Any], request: Request, how: Counting, step: Step, started: Engine | None = None
 ) -> EngineLog | None:
+    """The rows of files or of a lazy frame in an engine, as far as they are wanted; None for what memory is to read."""
     engine = engine_for(data, how)
     if len(data) == 1 and not isinstance(data[0], str | Path | Responses) and not named_systems(data[0]):
         rows = _lazy_frame(data[0], engine, how)
@@ -221,7 +229,7 @@ def _log(
     if not data or not all(isinstance(one, str | Path) for one in data):
         raise UsageError("`engine` is for files, or for one frame; put several into one, with a column system")
     step(f"looking over the rows with {title_of(engine)}", 0, 3)
-    about: dict[str, Any] = {"request": reading.request(), "spark_master": how.spark_master, "started": started}
+    about: dict[str, Any] = {"request": request, "spark_master": how.spark_master, "started": started}
     found = scan([str(one) for one in data], engine, **about)
     parts = f"{len(found.parts):,} parts read as one log" if len(found.parts) > 1 else found.parts[0]
     where = found.parts[0] if len(found.parts) == 1 else f"{found.system} ({len(found.parts):,} parts)"

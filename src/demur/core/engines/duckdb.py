@@ -8,7 +8,7 @@ import os
 import re
 import shutil
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
 from itertools import count
 from pathlib import Path
@@ -16,7 +16,7 @@ from typing import Any
 
 import polars as pl
 
-from demur.core.engines.engine import MARKS, NUMBERS, Engine
+from demur.core.engines.engine import BATCH, MARKS, NUMBERS, Engine
 from demur.core.engines.scanning import FilePart, columns_of_each
 from demur.core.show.results import path_text
 from demur.errors import DataError, UsageError
@@ -59,6 +59,12 @@ class DuckDBEngine(Engine):
     def remote_columns(self, urls: Sequence[str]) -> list[tuple[str, Mapping[str, str]]]:
         """Gives the files at URLs, and the type of each column."""
         return columns_of_each(self._listed(urls), self._columns)
+
+    @staticmethod
+    def batches(native: Any) -> Iterator[pl.DataFrame]:
+        """Gives the rows in batches, by way of Arrow."""
+        for batch in native.to_arrow_reader(BATCH):
+            yield pl.DataFrame(pl.from_arrow(batch))
 
     def hold(self, frame: pl.DataFrame) -> Any:
         """Hands rows over by way of Arrow."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import sys
 from abc import ABC, abstractmethod
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from importlib import import_module
@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     from demur.core.engines.scanning import FilePart
 
 Lazy = nw.LazyFrame[Any]
+OfBatch = Callable[[pl.DataFrame], pl.DataFrame]
+AddUp = Callable[[Lazy], Lazy]
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,6 +56,12 @@ NUMBERS = 2**32
 MARKS = 2**31
 """Into how many numbers a text is hashed to see whether two systems have the same ones."""
 
+BATCH = 2**16
+"""Rows handed to a function at a time."""
+
+_ADDED_UP = 2**20
+"""Rows of partial sums that are kept before they are added up."""
+
 _PREAMBLE = re.compile(r"An error occurred while calling|Traceback |\s*at |\s*File \"|\W*$")
 _JAVA_CLASS = re.compile(r"^:?\s*(?:[\w$]+\.)+[\w$]+:\s*")
 _TASK = re.compile(r"^Job aborted due to stage failure:.*?most recent failure: Lost task [^:]*:\s*")
@@ -86,6 +94,29 @@ class Engine(ABC):
     def collect(frame: Lazy) -> pl.DataFrame:
         """Computes a frame and gives the result in Polars."""
         return frame.collect(backend="polars").to_polars()
+
+    @classmethod
+    def summed_batches(cls, frame: Lazy, count: OfBatch, add: AddUp, schema: pl.Schema) -> pl.DataFrame:
+        """Gives the sums, made by `add`, of what `count` makes of batches of rows, one batch after the other."""
+
+        def added() -> pl.DataFrame:
+            sums = add(nw.from_native(pl.concat(parts).lazy())).collect("polars").to_polars()
+            return sums.select(schema.names()).cast(schema)
+
+        parts = [pl.DataFrame(schema=schema)]
+        rows, most = 0, _ADDED_UP
+        for batch in cls.batches(frame.to_native()):
+            parts.append(count(batch))
+            rows += parts[-1].height
+            if rows > most:
+                parts = [added()]
+                rows, most = parts[0].height, max(_ADDED_UP, 2 * parts[0].height)
+        return added()
+
+    @staticmethod
+    def batches(native: Any) -> Iterator[pl.DataFrame]:
+        """Gives the rows in batches, of an engine that adds up what is made of them in this process."""
+        raise NotImplementedError
 
     @staticmethod
     @abstractmethod
@@ -178,6 +209,21 @@ def collected(frame: Lazy | nw.DataFrame[Any]) -> pl.DataFrame:
         kinds = result.schema.items()
         whole = [name for name, of in kinds if of.is_integer() or (isinstance(of, pl.Decimal) and of.scale == 0)]
         return result.with_columns(pl.col(whole).cast(pl.Int64)) if whole else result
+
+
+def summed_batches(frame: Lazy, count: OfBatch, add: AddUp, schema: pl.Schema) -> pl.DataFrame:
+    """Gives the sums, made by `add`, of what a function makes of batches of rows: what expressions cannot say.
+
+    The function runs where the rows are: in this process for Polars and DuckDB, on the workers of Spark. `schema` is
+    that of what it gives, and of the sums.
+
+    >>> rows = nw.from_native(pl.LazyFrame({"text": ["a", "bc"]}))
+    >>> count = lambda batch: batch.select(n=pl.col("text").str.len_chars().cast(pl.Int64))
+    >>> summed_batches(rows, count, lambda parts: parts.select(nw.col("n").sum()), pl.Schema({"n": pl.Int64})).item()
+    3
+    """
+    with as_engine_fault():
+        return engine_class(engine_of(frame)).summed_batches(frame, count, add, schema)
 
 
 def engine_faults() -> tuple[type[BaseException], ...]:

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from hashlib import md5
 
 import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from demur.core.engines.engine import MARKS, NUMBERS, Engine, Lazy
+from demur.core.engines.engine import BATCH, MARKS, NUMBERS, Engine, Lazy
 from demur.core.engines.scanning import FilePart, columns_of_each, keys_in
 from demur.core.io.sources import exactly, quiet_panics
 from demur.core.show.results import path_text
@@ -51,6 +51,12 @@ class PolarsEngine(Engine):
         native: pl.LazyFrame = frame.to_native()
         with quiet_panics():
             return native.collect(engine="streaming")
+
+    @staticmethod
+    def batches(native: pl.LazyFrame) -> Iterator[pl.DataFrame]:
+        """Gives the rows in batches, as they are read."""
+        with quiet_panics():
+            yield from native.collect_batches(chunk_size=BATCH, maintain_order=False, lazy=True, engine="streaming")
 
     def hold(self, frame: pl.DataFrame) -> pl.LazyFrame:
         """Gives the rows as a lazy frame."""

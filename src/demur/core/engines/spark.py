@@ -19,9 +19,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote
 
+import narwhals as nw
 import polars as pl
 
-from demur.core.engines.engine import MARKS, Engine, engine_faults, reason_of
+from demur.core.engines.engine import MARKS, AddUp, Engine, Lazy, OfBatch, engine_faults, reason_of
 from demur.core.engines.scanning import FilePart, columns_of_each
 from demur.errors import DataError, UsageError
 
@@ -52,6 +53,14 @@ _READ_ALL = {
     "parquet.page.verify-checksum.enabled": "true",
 }
 """How Spark reads: nothing is passed over, and a page is held against its checksum where its writer left one."""
+
+_IN_SPARK: dict[Any, tuple[str, str]] = {
+    pl.String: ("string", "string"),
+    pl.Int32: ("int", "int32"),
+    pl.Int64: ("bigint", "int64"),
+    pl.Float64: ("double", "float64"),
+}
+"""What columns made of batches are called in Spark, and in Arrow."""
 
 _ESCAPED_BEYOND_ASCII = re.compile(r"%[89A-Fa-f][0-9A-Fa-f]")
 
@@ -85,6 +94,26 @@ class SparkEngine(Engine):
     def hold(self, frame: pl.DataFrame) -> Any:
         """Hands rows over by way of Arrow."""
         return self.session.createDataFrame(frame.to_arrow())
+
+    @classmethod
+    def summed_batches(cls, frame: Lazy, count: OfBatch, add: AddUp, schema: pl.Schema) -> pl.DataFrame:
+        """Has the workers make something of batches of rows, and adds it up on the cluster; they need demur too."""
+        names = {name: _IN_SPARK[kind.base_type()] for name, kind in schema.items()}
+
+        def counted(batches: Iterator[Any]) -> Iterator[Any]:
+            import pyarrow
+
+            kinds = pyarrow.schema([(name, pyarrow.type_for_alias(kind)) for name, (_, kind) in names.items()])
+            for batch in batches:
+                part = count(pl.DataFrame(pl.from_arrow(batch)))
+                yield from part.select(*names).to_arrow().cast(kinds).to_batches()
+
+        ddl = ", ".join(f"`{name}` {kind}" for name, (kind, _) in names.items())
+        try:
+            sums = cls.collect(add(nw.from_native(frame.to_native().mapInArrow(counted, ddl))))
+            return sums.cast(schema)
+        except engine_faults() as error:
+            raise _fault_of_worker(str(error)) or error from None
 
     @staticmethod
     def why_unusable() -> str | None:
@@ -172,6 +201,19 @@ def _refuse_escapes(part: FilePart) -> None:
             raise DataError(rule, where=part.name, fix=fix)
 
 
+def _fault_of_worker(message: str) -> DataError | UsageError | None:
+    """Gives the fault that demur raised on a worker, or that it is not there; None for any other.
+
+    >>> print(_fault_of_worker("PythonException: ... demur.errors.DataError: a.parquet: has no reference"))
+    a.parquet: has no reference
+    """
+    if match := re.search(r"demur\.errors\.DataError: (.+)", message):
+        return DataError(match[1])
+    if match := re.search(r"No module named '(\w+)'", message):
+        return UsageError(f"the workers of Spark have no {match[1]}: pip install demur on each, of this very version")
+    return None
+
+
 def _spark_column(name: str) -> Any:
     from pyspark.sql import functions
 
@@ -245,18 +287,32 @@ def _start_session(master: str) -> SparkSession:
     from pyspark.sql import SparkSession
 
     builder = SparkSession.builder.master(master).appName("demur").config(map=_SETTINGS)
-    if master.startswith("local") or master.removeprefix(_STANDALONE).startswith(_LOOPBACK):
+    on_this_machine = master.startswith("local") or master.removeprefix(_STANDALONE).startswith(_LOOPBACK)
+    if on_this_machine:
         # a cluster on this machine is kept off its network, and has few reducers where there are few cores
         host = {"spark.driver.host": "127.0.0.1", "spark.driver.bindAddress": "127.0.0.1"}
         builder = builder.config(map={**host, "spark.sql.shuffle.partitions": str(max(2, os.cpu_count() or 2))})
     faults: tuple[type[BaseException], ...] = (*engine_faults(), RuntimeError)
-    with _log_in_file() as log, _quiet_pandas():
+    with _log_in_file() as log, _quiet_pandas(), _same_python(on_this_machine):
         try:
             session = builder.getOrCreate()
         except faults as error:
             raise UsageError(f"Spark does not start on {master}: {_why(error, log)}") from error
     logging.getLogger("SQLQueryContextLogger").setLevel(logging.CRITICAL + 1)
     return session
+
+
+@contextmanager
+def _same_python(on_this_machine: bool) -> Iterator[None]:
+    """Has the workers on this machine run the Python that runs here, not the first on the PATH."""
+    chosen = not on_this_machine or "PYSPARK_PYTHON" in os.environ
+    if not chosen:
+        os.environ["PYSPARK_PYTHON"] = sys.executable
+    try:
+        yield
+    finally:
+        if not chosen:
+            del os.environ["PYSPARK_PYTHON"]
 
 
 @contextmanager

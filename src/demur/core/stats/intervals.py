@@ -350,9 +350,18 @@ class Difference:
 
 
 def unit_figure(
-    value: float, drawn: Array, units: int, *, level: float, scale: Scale, why: Callable[[], str]
+    value: float,
+    drawn: Array,
+    units: int,
+    *,
+    level: float,
+    scale: Scale,
+    why: Callable[[], str],
+    independent: float | None = None,
 ) -> Figure:
     """A value with Student's interval on the scale that suits it, from the spread of its replicates.
+
+    `independent` says how many independent units there are, where those drawn hold several.
 
     >>> unit_figure(0.5, np.array([0.4, 0.6]), 10, level=0.95, scale="plain", why=str).low.__round__(3)
     0.262
@@ -360,7 +369,7 @@ def unit_figure(
     if np.isnan(value):
         return Figure(value, why=why())
     if scale == "logit" and value in (0.0, 1.0):
-        low, high = exact_binomial(value, units, normal(level))
+        low, high = exact_binomial(value, units if independent is None else independent, normal(level))
         return Figure(value, float(low), float(high))
     spread = _spread(drawn, units)
     if not spread > 0 or units < FEWEST or (scale == "log" and value <= 0):
