@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from typing import Any
 
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # read when NumPy is loaded; as the command itself runs
+os.environ.setdefault("POLARS_MAX_THREADS", "1")  # tables of tests are small: to share them out takes longer
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)  # compiling again is half the time of a process that tests start
 sys.dont_write_bytecode = False
 

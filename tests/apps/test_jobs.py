@@ -326,7 +326,7 @@ CASES: dict[str, tuple[str, list[str], dict[str, Any]]] = {
     "injected": ("experiment injected", [], {"dialogues": 20}),
     "respond": ("understand respond", ["guide", PAIRS], {}),
     "respond at a threshold": ("understand respond", ["guide", PAIRS], {"threshold": 0.9, "withhold": True}),
-    "verify-engine": ("verify-engine", [], {"engine": "duckdb", "rows": 200}),
+    "verify-engine": ("verify-engine", [], {"engine": "polars", "rows": 200}),
     "report": ("report", [A, B], {"by": ("domain",), "kinds": {"a.jsonl": "responses"}, "max_error": 0.3}),
     "report of a part": ("report", [A], {"where": (("domain", "desk"),), "by": (), "title": "Desk", "examples": 2}),
     "add": ("add", [A], {"store": Path("store"), "tags": ("old", "x"), "kind": {"a.jsonl": "responses"}}),
