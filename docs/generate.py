@@ -155,12 +155,20 @@ GALLERY_PAGES = (
     "report",
     "workbench",
     "nbest",
+    "nbest_rewards",
+    "nbest_paper",
     "outcome",
-    "gold",
+    "outcome_study",
+    "gold_benchmark",
+    "gold_components",
+    "gold_slurp",
     "study",
     "judges",
     "understanding",
+    "understanding_experiments",
     "dialogue",
+    "dialogue_experiments",
+    "origins",
 )
 PICTURE = re.compile(r"^!\[(.+?)\]\(images/(.+?)\)$|^#+ (.+)$|^(?:\$ |.*?`)(demur [^`\n]+)", re.MULTILINE)
 """A picture with its caption, a heading, or a command, whichever stands in a line."""
@@ -306,11 +314,13 @@ def gold_figures() -> None:
 
 
 def _slurp_figure() -> Callable[[], Any]:
-    """The benchmark graph of the last section of the page on gold standards, whose own lines make the table."""
+    """The benchmark graph of the page on SLURP, whose own lines make the table."""
     import demur
     from demur.gold_standard.presentation import benchmark
 
-    lines = re.search(r"^```py\n(.*?)^```$", (DOCS / "gold.md").read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL)
+    lines = re.search(
+        r"^```py\n(.*?)^```$", (DOCS / "gold_slurp.md").read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL
+    )
     assert lines is not None
     with TemporaryDirectory() as folder, chdir(folder):
         Path(SLURP_PREDICTIONS).symlink_to(SLURP / SLURP_PREDICTIONS)

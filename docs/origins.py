@@ -29,7 +29,6 @@ class Origin:
     files: dict[str, str]
     commands: Sequence[str]
     choices: dict[str, Any] = field(default_factory=dict)
-    pictured: bool = False
 
     @property
     def logs(self) -> list[str]:
@@ -49,8 +48,9 @@ def page() -> str:
     parts = ["# I have logs of ...", "Made from the code by `make docs`; do not edit.", INTRODUCTION]
     for origin in origins():
         parts += [f"## {origin.title}", origin.text, "```sh\n" + "\n".join(origin.commands) + "\n```"]
-        if origin.pictured:
-            parts.append(f"![The error-return plot of this log](images/origin-{origin.name}.svg)")
+        parts.append(
+            f"![The error-return plot of {origin.title.removeprefix('I have ')}](images/origin-{origin.name}.svg)"
+        )
         rows = [f"| {part} | {taken} |" for part, taken in taken_for(origin).items() if taken]
         parts.append("\n".join(["| part | taken from |", "|---|---|", *rows]))
     return "\n\n".join(parts) + "\n"
@@ -74,6 +74,8 @@ def figures() -> None:
     import demur
 
     for origin in origins():
-        if origin.pictured:
-            found = demur.score(*(str(FIXTURES / origin.files[name]) for name in origin.logs))
-            found.save(IMAGES / f"origin-{origin.name}.svg", width="5in")
+        choices = {
+            name: FIXTURES / origin.files[one] if name == "gold" else one for name, one in origin.choices.items()
+        }
+        found = demur.score(*(str(FIXTURES / origin.files[name]) for name in origin.logs), **choices)
+        found.save(IMAGES / f"origin-{origin.name}.svg", width="5in")

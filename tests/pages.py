@@ -12,9 +12,23 @@ FILE = re.compile(r"`([\w-]+\.\w+)`:?\n\n```\w+\n(.*?)^```$", re.MULTILINE | re.
 """A file to paste: its name ends the line before the block."""
 
 
+PARTS = {
+    "nbest": ("rewards", "recognisers", "paper"),
+    "outcome": ("study", "numbers", "classifier"),
+    "gold": ("benchmark", "components", "curves", "slurp"),
+    "understanding": ("noise", "experiments"),
+    "dialogue": ("experiments",),
+    "workbench": ("access",),
+    "scale": ("parts",),
+    "papers": ("returns", "nbest", "outcome", "gold"),
+}
+"""Pages that go on from another, NAME_PART, in the order in which their examples run as one session."""
+
+
 def read_page(name: str) -> str:
-    """The text of a page of the docs."""
-    return (ROOT / "docs" / f"{name}.md").read_text(encoding="utf-8")
+    """The text of a page of the docs, and of those that go on from it."""
+    names = (name, *(f"{name}_{part}" for part in PARTS.get(name, ())))
+    return "\n".join((ROOT / "docs" / f"{one}.md").read_text(encoding="utf-8") for one in names)
 
 
 def blocks(language: str, page: str = README) -> list[str]:

@@ -10,6 +10,7 @@ import shlex
 import shutil
 import subprocess
 import sys
+import tomllib
 from collections.abc import Callable, Iterator
 from contextlib import closing
 from pathlib import Path
@@ -35,6 +36,9 @@ FIRST_HOUR = read_page("first_hour")
 REPORT = read_page("report")
 WORKBENCH = read_page("workbench")
 INTEGRATIONS = read_page("integrations")
+PAGES = tuple((ROOT / "docs").glob("*.md"))
+MOST_WORDS = 2000
+"""Of a page that is no reference."""
 TYPED = re.compile(r"((?:(?:echo|printf) .* \| )?)demur (.*)")
 EXIT_CODES = {"gate": 1, "error": 2}
 FEWER = {
@@ -319,10 +323,42 @@ def test_ci_runs_the_readmes_test_command() -> None:
 
 
 def test_links_between_pages_lead_somewhere() -> None:
-    for page in [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *(ROOT / "docs").glob("*.md")]:
-        for link in re.findall(r"\]\(([^)#]+)\)", page.read_text(encoding="utf-8")):
+    pages = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *(ROOT / "docs").glob("*.md")]
+    for page in pages:
+        for link, place in re.findall(r"\]\(([^)#\s]*)(?:#([^)]+))?\)", page.read_text(encoding="utf-8")):
             if not link.startswith(("http:", "https:")):
-                assert (page.parent / link).exists(), f"{page.name} links to {link}"
+                target = page.parent / link if link else page
+                assert target.exists(), f"{page.name} links to {link}"
+                if place and target in pages:
+                    assert place in places_in(target), f"{page.name} links to {link}#{place}"
+
+
+def places_in(page: Path) -> set[str]:
+    """The headings of a page as links name them."""
+    prose = re.sub(r"^```.*?^```$", "", page.read_text(encoding="utf-8"), flags=re.MULTILINE | re.DOTALL)
+    headings = re.findall(r"^#+ (.*)$", prose, re.MULTILINE)
+    return {re.sub(r"[-\s]+", "-", re.sub(r"[^\w\s-]", "", one.lower()).strip()) for one in headings}
+
+
+def test_every_page_is_in_the_navigation_and_only_references_are_long() -> None:
+    parts = {kind: re.findall(r'"(\w+)\.md"', json.dumps(pages)) for kind, pages in navigation().items()}
+    assert sorted(name for names in parts.values() for name in names) == sorted(one.stem for one in PAGES)
+    long = [one.stem for one in PAGES if len(one.read_text(encoding="utf-8").split()) > MOST_WORDS]
+    assert set(long) <= {*parts["Reference"]}
+
+
+def navigation() -> dict[str, Any]:
+    """The parts of the navigation with their pages."""
+    nav = tomllib.loads((ROOT / "zensical.toml").read_text(encoding="utf-8"))["project"]["nav"]
+    return {kind: pages for entry in nav for kind, pages in entry.items()}
+
+
+@pytest.mark.parametrize("words", ["AURC", "abstention", "rejection", "selective prediction", "fallback threshold"])
+def test_the_words_of_the_field_are_on_pages(words: str) -> None:
+    """Pages that explain, not only those that follow from the code."""
+    assert any(
+        words in one.read_text(encoding="utf-8") for one in PAGES if one.stem in ("glossary", "reading", "index")
+    )
 
 
 def test_generated_pages_are_current() -> None:

@@ -14,8 +14,8 @@ def test_the_literature_of_the_docs_can_be_cited():
     titles = [re.sub(r"[{}]", "", one.fields["title"]) for one in all_references()]
     listed = [
         line
-        for name in ("statistics", "understanding")
-        for line in read_page(name).split("## References")[1].splitlines()
+        for name in ("references", "understanding")
+        for line in read_page(name).split("# References")[1].splitlines()
     ]
     listed = [line for line in listed if line.startswith("- ")]
     missing = [line for line in listed if not any(title in line for title in titles)]

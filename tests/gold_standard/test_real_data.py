@@ -1,4 +1,4 @@
-"""SLURP, where it lies beside the project: the last section of docs/gold.md, and what its remarks say.
+"""SLURP, where it lies beside the project: docs/gold_slurp.md, and what its remarks say.
 
 Everything shown here is tested on made-up data as well. The figures are those that came out, not a target.
 """
