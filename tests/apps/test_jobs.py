@@ -263,6 +263,7 @@ CASES: dict[str, tuple[str, list[str], dict[str, Any]]] = {
     "threshold in an engine": ("threshold", [LAKE], {"max_error": 0.3, "delta": 0.2, "name": "guide"}),
     "drift": ("drift", [A, B], {}),
     "drift of one": ("drift", [A], {"by": "domain", "split": "phone", "threshold": 0.4, "max_nonreturn": 0.3}),
+    "drift in an engine": ("drift", [LAKE, "lake/*.parquet"], {"engine": "duckdb", "threshold": 0.5}),
     "drift of a promise": ("drift", [A, B], {"max_error": 0.2, "delta": 0.2, "where": (("domain", "desk"),)}),
     "classes": ("classes", [A, B], {}),
     "classes of one": ("classes", [A], {"name": "mine", "out_of_scope": ("no",)}),

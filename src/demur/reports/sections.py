@@ -314,7 +314,7 @@ def calibration_section(calibrations: Sequence[Calibration], evaluations: Sequen
 def drift_section(system: str, found: Drift, *, alone: bool) -> Presentation:
     """Whether the last half by time differs from the first."""
     shown = of_drift(found)
-    sizes = [f"{log.name} ({log.frame.height:,} inputs)" for log in found.logs.sides]
+    sizes = [f"{log.name} ({log.n:,} inputs)" for log in found.logs.sides]
     halves = f"Old is the first half, {sizes[0]}, new the last, {sizes[1]}."
     title = shown.title if alone else f"{shown.title} ({system})"
     return replace(shown, title=title, sentences=(halves, *shown.sentences), document={}, notes=())

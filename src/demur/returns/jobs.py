@@ -334,6 +334,8 @@ def drift(
     out_of_scope: OutOfScope = OUT_OF_SCOPE,
     withheld: Withheld = WITHHELD,
     missing_confidence: MissingConfidence = "error",
+    engine: EngineName = "auto",
+    spark_master: SparkMaster = None,
     level: Level = 0.95,
     replicates: Replicates = 1000,
     seed: Seed = 0,
@@ -341,18 +343,26 @@ def drift(
 ) -> "Drift":
     """Has it changed since: confidences, answers, withheld share, errors, calibration; does the threshold still hold?
 
-    Two logs, or one that `by` splits. A log that does not tell right from wrong is taken too.
+    Two logs, or one that `by` splits. A log that does not tell right from wrong is taken too. Two `.sweep` files, as
+    `watch` keeps them, are compared without reading a log.
     """
-    from demur.returns.drift.analysis import Aim, read_logs
+    from demur.returns.counting import Counting
+    from demur.returns.drift.analysis import Aim, read_counted, read_logs
     from demur.returns.drift.analysis import drift as compare_logs
 
     sampling = Sampling(level, replicates, seed)
     aim = Aim(threshold, max_error, delta, max_nonreturn)
     aim.check()
+    if (new is None) == (by is None):
+        raise UsageError("give an old and a new log, or one log and the column that splits it (`by`)")
+    if split is not None and by is None:
+        raise UsageError("`split` goes with `by`: it is the first value of that column that is new")
     step("reading", 0, 2)
     kept = () if by is None else (by,)
     reading = replace(_reading(columns, where, out_of_scope, withheld, missing_confidence, kept), unjudged=True)
-    logs = read_logs(old, new, reading, by=by, split=split, system=system)
+    sides: dict[str, Any] = {"by": by, "split": split, "system": system}
+    logs = read_counted(old, new, reading, Counting(engine=engine, spark_master=spark_master), **sides)
+    logs = read_logs(old, new, reading, **sides) if logs is None else logs
     step("testing", 1, 2)
     found = compare_logs(logs.old, logs.new, aim=aim, **asdict(sampling))
     return replace(found, notes=(*found.notes, *logs.notes, sampling.note), warnings=logs.warnings)

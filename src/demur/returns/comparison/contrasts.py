@@ -331,24 +331,27 @@ def fewest_units(rows: Rows, inside: Flags) -> int:
     return min(int(side.sum()) if unit is None else np.unique(unit[side]).size for side in sides)
 
 
-def pooled_estimate(rows: Rows, inside: Flags, influence: Array, difference: float) -> Estimate:
+def pooled_estimate(
+    rows: Rows, inside: Flags, influence: Array, difference: float, times: Array | None = None
+) -> Estimate:
     """A difference of some rows and the others, with the standard error it has when both are of one population.
 
     A side without a single error has no spread of its own, so its own standard error would make a fact of chance. The
     spread, and how much alike the rows of a dialogue are, are those of all rows; which rows are inside says how much of
-    that a difference feels.
+    that a difference feels. Where rows that are alike stand as one, `times` says how many each stands for.
     """
-    weight, unit = rows.weight, rows.unit
+    weight, unit, times = rows.weight, rows.unit, np.ones(inside.size) if times is None else times
     centred = influence - float((influence * weight).sum() / weight.sum())
-    variance = float(np.square(centred).sum()) / (inside.size - 1)
+    squares = float((times * np.square(centred)).sum())
+    variance = squares / (float(times.sum()) - 1)
     share = weight * np.where(inside, 1 / weight[inside].sum(), -1 / weight[~inside].sum())
-    alone = float(np.square(share).sum())
+    alone = float((np.square(share) / times).sum())
     spread = variance * alone
     if unit is not None:
         together = float(np.square(np.bincount(unit, weights=share)).sum())
-        sizes = np.bincount(unit).astype(np.float64)
+        sizes = np.bincount(unit, weights=times).astype(np.float64)
         pairs = float((sizes * (sizes - 1)).sum())
-        products = float(np.square(np.bincount(unit, weights=centred)).sum() - np.square(centred).sum())
+        products = float(np.square(np.bincount(unit, weights=times * centred)).sum()) - squares
         covariance = products / pairs if pairs else 0.0  # of two rows of one dialogue
         spread += max(covariance, 0.0) * (together - alone)
     return Estimate(difference, math.sqrt(max(spread, 0.0)), max(1, fewest_units(rows, inside) - 1))

@@ -6,23 +6,27 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import cached_property
+from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
 import polars as pl
+from numpy.typing import NDArray
 
 from demur.core.io.columns import JUDGED
 from demur.core.show.numbers import ROWS
 from demur.core.show.results import Shown, plain
 from demur.core.stats.calibration import ECE, ROUNDING
 from demur.core.stats.intervals import Difference, Figure, check_level
-from demur.core.stats.resampling import Sample
 from demur.errors import DataError, UsageError
+from demur.returns.counting import Counting, count, one_tally
 from demur.returns.curves import ErrorReturnCurve, error_return
 from demur.returns.drift.changes import FEWEST_DEALS, UNDEFINED, Change, LabelShares, Log, RateTest, TwoLogs
 from demur.returns.evaluate import figure_of
-from demur.returns.judging import LEAST_IN_HALF
+from demur.returns.judging import LEAST_IN_HALF, NONE
+from demur.returns.sweep_files import SweepFile, merged, read_sweeps
 from demur.returns.table import Reading, Responses, one_system, read_data
+from demur.returns.tally import UNIT_LEVELS, Tally, total
 from demur.returns.threshold import Choice, printed_cutoff, threshold_by_error, threshold_by_nonreturn
 
 Verdict = Literal["holds", "broken", "not shown either way", "cannot be checked"]
@@ -37,6 +41,9 @@ LEAST_UNITS = 2
 TIMES = ("date", "datetime", "time", "timestamp", "created_at", "period", "year", "month", "week", "day")
 """Columns that say when an input came."""
 
+
+COUNTED = "an engine counted both logs: tests are by buckets of dialogues where there are any; labels are not compared"
+JOINED = "confidences beyond 1,024 levels are joined, so distances and areas hold to about a thousandth"
 
 _DATED = r"^\d{4}(-\d{1,2})?(-\d{1,2})?([T ].*)?$"
 
@@ -78,7 +85,7 @@ class Aim:
                 "a threshold cannot be chosen on the old log, which does not tell right from wrong; give it with "
                 "`threshold`"
             )
-        sample = Sample(old.rows)
+        sample = old.sample()
         if what == "error":
             return threshold_by_error(sample, limit, delta=self.delta, name=old.name)
         return threshold_by_nonreturn(sample, limit, name=old.name)
@@ -252,10 +259,10 @@ def _changes(logs: TwoLogs, labels: LabelShares, deals: int, seed: int) -> Itera
     most = 1.0 if _probabilistic(logs) else math.inf
     yield logs.rate("confidence.mean", lambda log: log.numbers, lambda log: log.rows.answered, most=most)
     yield logs.answers("answers.distance", labels, deals=deals, seed=seed)
-    yield logs.rate("withheld", lambda log: ~log.rows.answered & ~log.flags("failed"))
-    yield logs.rate("failed", lambda log: log.flags("failed"))
+    yield logs.flagged("withheld", lambda log: ~log.rows.answered & ~log.flags("failed"))
+    yield logs.flagged("failed", lambda log: log.flags("failed"))
     if all(log.judged for log in logs.sides):
-        yield logs.rate("out_of_scope", lambda log: log.flags("out_of_scope"))
+        yield logs.flagged("out_of_scope", lambda log: log.flags("out_of_scope"))
         yield logs.rate("error", lambda log: log.errors)
         yield logs.area("augrc")
         if _probabilistic(logs):
@@ -292,7 +299,9 @@ def _promise(logs: TwoLogs, aim: Aim, threshold: float | None, choice: Choice | 
         return PromiseCheck(what, bound, threshold, rule, "cannot be checked", why)
     new = logs.new
     event = ~new.returned(threshold) if what == "nonreturn" else new.errors & new.returned(threshold)
-    return PromiseCheck(what, bound, threshold, rule, "not shown either way", test=RateTest.of(new.rows, event, bound))
+    most = new.tally.effective_n if new.counted and new.tally is not None else None
+    test = RateTest.of(new.rows, event, bound, most)
+    return PromiseCheck(what, bound, threshold, rule, "not shown either way", test=test)
 
 
 def _probabilistic(logs: TwoLogs) -> bool:
@@ -303,22 +312,26 @@ def _calibration_errors(logs: TwoLogs, level: float, replicates: int, seed: int)
     """The ECE of both logs, where confidences may be probabilities."""
     if not _probabilistic(logs) or not all(log.judged for log in logs.sides):
         return None
-    old, new = (figure_of(ECE(), Sample(log.rows, replicates, seed), level) for log in logs.sides)
+    old, new = (figure_of(ECE(), log.sample(replicates, seed), level) for log in logs.sides)
     return old, new
 
 
 def _counts(log: Log) -> dict[str, Any]:
     """What a log consists of."""
-    rows = log.rows
+    rows, tally = log.rows, log.tally
     failed, answered = int(log.flags("failed").sum()), int(rows.answered.sum())
+    dialogues, scope = None if rows.unit is None else rows.units, int(log.flags("out_of_scope").sum())
+    if tally is not None:
+        failed, answered, scope = tally.failed, tally.n - tally.unanswered, tally.out_of_scope
+        dialogues = round(tally.dialogues) if tally.clustered else None
     return {
         "name": log.name,
-        "n": log.frame.height,
-        "dialogues": None if rows.unit is None else rows.units,
+        "n": log.n,
+        "dialogues": dialogues,
         "answered": answered,
-        "withheld": log.frame.height - answered - failed,
+        "withheld": log.n - answered - failed,
         "failed": failed,
-        "out_of_scope": int(log.flags("out_of_scope").sum()) if log.judged else None,
+        "out_of_scope": scope if log.judged else None,
         "judged": log.judged,
     }
 
@@ -344,10 +357,6 @@ def read_logs(
     old: Any, new: Any, reading: Reading, *, by: str | None, split: str | None, system: str | None
 ) -> OldAndNew:
     """Two logs, or one that a column splits; each of the one system there is, or of the one named."""
-    if (new is None) == (by is None):
-        raise UsageError("give an old and a new log, or one log and the column that splits it (`by`)")
-    if split is not None and by is None:
-        raise UsageError("`split` goes with `by`: it is the first value of that column that is new")
     both = [one_system(read_data((data,), reading), system, what="drift") for data in (old, new) if data is not None]
     reading_notes, warnings = ([getattr(one, kind) for one in both] for kind in ("notes", "warnings"))
     if by is not None:
@@ -362,6 +371,60 @@ def read_logs(
     one, two = (Log.of(name, part.frame, judged=part.judged) for name, part in zip(names, both, strict=True))
     notes = (*_shared_ids(*both), *_of_each(names, reading_notes))
     return OldAndNew(one, two, notes, _of_each(names, warnings))
+
+
+def read_counted(
+    old: Any, new: Any, reading: Reading, how: Counting, *, by: str | None, split: str | None, system: str | None
+) -> OldAndNew | None:
+    """Two logs, or one that a column splits, that an engine counts, or that were kept as sweeps; None for others."""
+    given = [one for one in (old, new) if one is not None]
+    found = [_counted(one, replace(reading, unjudged=False), how, by) for one in given]
+    if all(one is None for one in found):
+        return None
+    if None in found:
+        raise UsageError("one log is counted and the other is read: give `engine`, or two sweeps")
+    counted = [one for one in found if one is not None]
+    if by is None:
+        tallies = [one_tally([each for each in one.tallies if each.part is None], system) for one in counted]
+        names = [one.system for one in tallies]
+        if len(set(names)) == 1:
+            names = [f"{name} ({side})" for name, side in zip(names, ("old", "new"), strict=True)]
+        sides, notes = list(zip(names, tallies, strict=True)), _of_each(names, [one.notes for one in counted])
+    else:
+        wanted = one_tally([each for each in counted[0].tallies if each.part is None], system).system
+        slices = [one for one in counted[0].tallies if one.system == wanted and one.part is not None]
+        parts = {str(one.part).removeprefix(f"{by}="): one for one in slices}
+        sides, notes = _split_tallies(parts, by, split), counted[0].notes
+    one, two = (Log.of_tally(*side) for side in sides)
+    rough = any(
+        log.counted and log.tally is not None and log.tally.sweep.threshold.size > UNIT_LEVELS for log in (one, two)
+    )
+    said = (COUNTED, *((JOINED,) if rough else ()))
+    return OldAndNew(one, two, (*said, *notes), tuple(warning for each in counted for warning in each.warnings))
+
+
+def _counted(data: Any, reading: Reading, how: Counting, by: str | None) -> SweepFile | None:
+    if isinstance(data, str | Path) and str(data).endswith(".sweep"):
+        if by is not None:
+            raise UsageError("a sweep is not split by a column: give the old and the new one")
+        return merged(read_sweeps(data))
+    return count((data,), reading, how, by=by)
+
+
+def _split_tallies(parts: Mapping[str, Tally], by: str, split: str | None) -> list[tuple[str, Tally]]:
+    """The sums of slices before a value, and from it on."""
+    names = [name for name in parts if name != NONE]
+    table = pl.DataFrame({"name": names, "rows": [parts[name].n for name in names]})
+    table = table.with_columns(_sortable(table["name"]).alias("order")).sort("order")
+    order, rows = table["order"], table["rows"].to_numpy()
+    middle: Any = _middle_of(order, rows, by) if split is None else _as_split(order, by, split)
+    sides = []
+    for late, word in ((False, "before"), (True, "from")):
+        mine = table.filter((order >= middle) == late)
+        if mine.is_empty():
+            raise DataError(f'no row is {word} "{split}" in "{by}"', fix=f"it holds {_span(order)}")
+        sides.append((f"{by} {_span(mine['order'])}", total([parts[name] for name in mine["name"]])))
+    return sides
 
 
 def _of_each(names: Sequence[str], lines: Sequence[Sequence[str]]) -> tuple[str, ...]:
@@ -393,9 +456,7 @@ def split_log(judged: Responses, by: str, split: str | None = None) -> tuple[Log
     kept = judged.frame.filter(values.is_not_null())
     left = judged.frame.height - kept.height
     order = _sortable(kept[by])
-    middle = _middle(order, by) if split is None else _sortable(pl.Series([split])).cast(order.dtype, strict=False)[0]
-    if middle is None:
-        raise DataError(f'"{by}" holds numbers, so `split` must be one', got=split)
+    middle: Any = _middle(order, by) if split is None else _as_split(order, by, split)
     late = order >= middle
     sides = []
     for part, word in ((kept.filter(~late), "before"), (kept.filter(late), "from")):
@@ -413,13 +474,27 @@ def _sortable(values: pl.Series) -> pl.Series:
     return values.cast(pl.String) if numbers.null_count() else numbers
 
 
+def _as_split(order: pl.Series, by: str, split: str) -> object:
+    """The value that is asked for, of the kind that the column holds."""
+    middle = _sortable(pl.Series([split])).cast(order.dtype, strict=False)[0]
+    if middle is None:
+        raise DataError(f'"{by}" holds numbers, so `split` must be one', got=split)
+    return middle
+
+
 def _middle(order: pl.Series, by: str) -> object:
-    """The value at which the second part starts, so that both are as equal as they can be."""
     counts = order.value_counts().sort(order.name)
-    if counts.height < 2:
-        raise DataError(f'"{by}" has one value, so there is nothing to compare', got=order[0] if len(order) else "none")
-    before = np.cumsum(counts["count"].to_numpy())[:-1]
-    return counts[order.name][int(np.argmin(np.abs(2 * before - len(order)))) + 1]
+    return _middle_of(counts[order.name], counts["count"].to_numpy(), by)
+
+
+def _middle_of(values: pl.Series, rows: NDArray[Any], by: str) -> object:
+    """The value at which the second part starts, so that both are as equal as they can be."""
+    if len(values) < 2:
+        raise DataError(
+            f'"{by}" has one value, so there is nothing to compare', got=values[0] if len(values) else "none"
+        )
+    before = np.cumsum(rows)[:-1]
+    return values[int(np.argmin(np.abs(2 * before - rows.sum()))) + 1]
 
 
 def _span(values: pl.Series) -> str:

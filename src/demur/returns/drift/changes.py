@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any, Protocol
 
 import numpy as np
@@ -13,11 +13,14 @@ import polars as pl
 from numpy.typing import NDArray
 
 from demur.core.arrays import Array, Flags
+from demur.core.engines.engine import BUCKETS
 from demur.core.show.results import plain
 from demur.core.stats.intervals import Difference, exact_binomial, normal, sidak
-from demur.core.stats.resampling import DRAWN_AT_ONCE, MOST_UNITS, Rows, units_by_cell
+from demur.core.stats.resampling import DRAWN_AT_ONCE, MOST_DEALT, MOST_UNITS, Rows, Sample, units_by_cell
+from demur.core.stats.sweep import Sweep
 from demur.returns.comparison.contrasts import estimated_difference, pooled_estimate
 from demur.returns.measures import Estimate, area_from, area_influence
+from demur.returns.tally import UNIT_LEVELS, Tally, TallySource, tally_sample
 
 MOST_LEVELS = 400
 """Distinct confidences up to which each is a cell of the test; of more, as many of about equal weight are."""
@@ -47,11 +50,47 @@ class Log:
     name: str
     frame: pl.DataFrame
     judged: bool
+    tally: Tally | None = None
+    """What an engine counted, of which the rows were made; None where they were read."""
 
     @classmethod
     def of(cls, name: str, frame: pl.DataFrame, *, judged: bool) -> Log:
         """The rows of a judged table."""
         return cls(name, frame.select(_COLUMNS).sort(_COLUMNS), judged)
+
+    @classmethod
+    def of_tally(cls, name: str, tally: Tally) -> Log:
+        """The rows that a tally stands for: one by one where they are independent, otherwise by bucket and confidence.
+
+        Independent rows that are too many to write out are dealt at random into buckets.
+        """
+        if not TallySource(tally).alike:
+            assert tally.units is not None
+            return cls(name, _bucket_rows(tally.units), True, tally)
+        if tally.n > MOST_DEALT:
+            return cls(name, _bucket_rows(_dealt_into_buckets(tally.sweep)), True, tally)
+        return cls(name, _single_rows(tally), True, tally)
+
+    @property
+    def counted(self) -> bool:
+        """Whether rows stand for what buckets hold, not for single inputs."""
+        return self.tally is not None and self.frame.height != self.tally.n
+
+    @property
+    def n(self) -> int:
+        """How many inputs there are."""
+        return self.frame.height if self.tally is None else self.tally.n
+
+    @property
+    def sample(self) -> Callable[..., Sample]:
+        """What makes the sample that replicates are drawn from."""
+        return partial(Sample, self.rows) if self.tally is None else partial(tally_sample, self.tally)
+
+    @cached_property
+    def times(self) -> Array:
+        """How many inputs each row stands for."""
+        weight = self.rows.weight
+        return weight * (self.n / weight.sum()) if self.counted else np.ones(weight.size)
 
     @cached_property
     def rows(self) -> Rows:
@@ -87,6 +126,63 @@ class Log:
         """What puts two logs in an order that does not depend on which is old."""
         finite = np.where(np.isfinite(self.numbers), self.numbers, -1.0)
         return self.rows.units, self.frame.height, float(finite.sum()), float(self.rows.right.sum())
+
+
+def _single_rows(tally: Tally) -> pl.DataFrame:
+    """A row for each input of a tally whose rows are alike; which of them failed or were out of scope plays no part."""
+    sweep, unanswered = tally.sweep, tally.unanswered
+    answers = [np.repeat(sweep.threshold, np.rint(part).astype(np.int64)) for part in (sweep.right, sweep.wrong)]
+    sizes = [one.size for one in answers]
+    number = np.arange(tally.n)
+    return pl.DataFrame(
+        {
+            "dialogue": pl.Series([None], dtype=pl.String).new_from_index(0, tally.n),
+            "prediction": pl.Series([None], dtype=pl.String).new_from_index(0, tally.n),
+            "answered": np.repeat([True, False], [sum(sizes), unanswered]),
+            "right": np.repeat([True, False], [sizes[0], tally.n - sizes[0]]),
+            "failed": number >= tally.n - tally.failed,
+            "out_of_scope": number >= tally.n - tally.out_of_scope,
+            "confidence": pl.Series(np.concatenate(answers)).extend_constant(None, unanswered),
+            "weight": np.ones(tally.n),
+        }
+    )
+
+
+def _bucket_rows(units: pl.DataFrame) -> pl.DataFrame:
+    """A row for the right, the wrong and the withheld answers of each bucket at each confidence."""
+    kinds = (("right", True, True), ("wrong", True, False), ("withheld", False, False))
+    parts = [
+        units.filter(pl.col(kind) > 0).select(
+            dialogue=pl.col("bucket").cast(pl.String).fill_null(""),
+            prediction=pl.lit(None, pl.String),
+            answered=pl.lit(answered),
+            right=pl.lit(right),
+            failed=pl.lit(False),
+            out_of_scope=pl.lit(False),
+            confidence=pl.col("confidence") if answered else pl.lit(None, pl.Float64),
+            weight=kind,
+        )
+        for kind, answered, right in kinds
+    ]
+    return pl.concat(parts).sort(_COLUMNS)
+
+
+def _dealt_into_buckets(sweep: Sweep) -> pl.DataFrame:
+    """The answers of independent rows dealt at random into buckets, at as many confidences as buckets keep."""
+    coarse = sweep.coarsened(UNIT_LEVELS)
+    counts = np.rint(np.concatenate([coarse.right, coarse.wrong, [coarse.withheld]])).astype(np.int64)
+    dealt = np.random.default_rng(0).multinomial(counts, np.full(BUCKETS, 1 / BUCKETS)).astype(np.float64)
+    size = coarse.threshold.size
+    levels = [*coarse.threshold.tolist(), None]
+    nothing = np.zeros(BUCKETS)
+    columns = {
+        "bucket": np.tile(np.arange(BUCKETS), size + 1),
+        "confidence": pl.Series(levels, dtype=pl.Float64).gather(np.repeat(np.arange(size + 1), BUCKETS)),
+        "right": np.concatenate([dealt[:size].ravel(), nothing]),
+        "wrong": np.concatenate([dealt[size : 2 * size].ravel(), nothing]),
+        "withheld": np.concatenate([np.zeros(size * BUCKETS), dealt[-1]]),
+    }
+    return pl.DataFrame(columns)
 
 
 class Test(Protocol):
@@ -182,6 +278,15 @@ class TwoLogs:
         _, pull = _ratio(self.both.weight, np.concatenate(tops), np.concatenate(bottoms))
         return self._shift(name, (old, new), (old_pull, new_pull), pull, most)
 
+    def flagged(self, name: str, flags: Callable[[Log], Any]) -> Change:
+        """The change of the share of inputs with a flag, which buckets do not count."""
+        if not any(log.counted for log in self.sides):
+            return self.rate(name, flags)
+        old, new = (math.nan if log.tally is None else getattr(log.tally, name) / log.n for log in self.sides)
+        if old == new == 0:
+            return untested(name, old, new, "it is the same for all inputs")
+        return untested(name, old, new, "an engine counts it for the whole log, not by dialogue")
+
     def area(self, name: str) -> Change:
         """The change of the area under the error-return curve, each from its own start."""
         (old, old_pull), (new, new_pull) = (_area(log.rows) for log in self.sides)
@@ -194,7 +299,8 @@ class TwoLogs:
         old, new = values
         rows = self.new.rows, self.old.rows
         own = estimated_difference(new - old, rows, (pulls[1], pulls[0]), paired=False)
-        null = pooled_estimate(self.both, self.is_new, pooled, new - old)
+        times = np.concatenate([log.times for log in self.sides])
+        null = pooled_estimate(self.both, self.is_new, pooled, new - old, times)
         if null.error == 0:
             return untested(name, old, new, "it is the same for all inputs")
         return Change(name, old, new, Shift(own if own.error > null.error else null, most))
@@ -304,6 +410,8 @@ class LabelShares:
     def of(cls, logs: TwoLogs) -> LabelShares:
         """The labels of both logs."""
         tables = [log.frame.filter("answered").select("prediction", "weight") for log in logs.sides]
+        if any(log.tally is not None for log in logs.sides):
+            return cls((), (), (), "an engine counts answers by confidence, not by label")
         if any(table["prediction"].null_count() == table.height for table in tables):
             return cls((), (), (), "there are no predictions in one of the logs")
         counts = [table.group_by("prediction").agg(pl.len(), pl.col("weight").sum()) for table in tables]
@@ -342,14 +450,14 @@ class RateTest:
     bound: float
 
     @classmethod
-    def of(cls, rows: Rows, event: Flags, bound: float) -> RateTest:
-        """The rate of an event."""
+    def of(cls, rows: Rows, event: Flags, bound: float, most: float | None = None) -> RateTest:
+        """The rate of an event; `most` inputs tell as much as the rows at most, by default those that they are."""
         rate = float((event * rows.weight).sum() / rows.weight.sum())
         if rows.alike:
             return cls(rate, float(rows.weight.size), bound)
         pulls = rows.pulled(event.astype(np.float64) - rate)
         spread = float(np.square(pulls - pulls.mean()).sum()) * pulls.size / max(pulls.size - 1, 1)
-        most = rows.effective_n
+        most = rows.effective_n if most is None else most
         return cls(rate, min(most, rate * (1 - rate) / spread if spread > 0 else float(pulls.size)), bound)
 
     @property
