@@ -10,6 +10,7 @@ from demur.errors import DataError, UsageError
 from demur.gold_standard.trials import TrialReading, measured_columns, trials
 from demur.nbest_lists.table import nbest
 from demur.outcome.table import dialogues
+from demur.reports import analyses
 from demur.reports.analyses import MixtureReading, read_mixture
 from demur.returns.table import responses
 
@@ -182,9 +183,18 @@ def test_pages_say_once_what_all_names_share_and_json_has_them_in_full(named_log
     assert [one["system"] for one in made.to_dict()["thresholds"]] == list(named_logs)
 
 
-def test_columns_in_categories_give_the_same_report(named_logs, monkeypatch):
-    as_texts = demur.report(named_logs, replicates=50).to_dict()
-    monkeypatch.setattr(tables, "CATEGORISED_ROWS", 1)
+def test_columns_in_categories_and_packed_texts_give_the_same_report(named_logs, monkeypatch, tmp_path):
+    texts = pl.concat_str(pl.lit("input "), pl.col("id").cast(pl.String)).alias("text")
+    files = [tmp_path / f"{name}.csv" for name in named_logs]
+    for file, log in zip(files, named_logs.values(), strict=True):
+        log.with_columns(texts).write_csv(file)
+    as_texts, read = demur.report(named_logs, replicates=50).to_dict(), demur.report(*files, replicates=50).to_dict()
+    monkeypatch.setattr(tables, "PACKED_ROWS", 50)
+    for module in (tables, analyses):
+        monkeypatch.setattr(module, "CATEGORISED_ROWS", 1)
+    assert demur.report(*files, replicates=50).to_dict() == read
+    errors = read["examples"][1]["confident_errors"]
+    assert [one["input"] for one in errors] == [f"input {one['id']}" for one in errors] != []
     assert read_mixture(named_logs).responses.frame["part"].dtype == pl.Categorical
     assert demur.report(named_logs, replicates=50).to_dict() == as_texts
     assert {test["column"] for test in as_texts["slices"]["tests"]} == {"day", "part"}

@@ -19,11 +19,10 @@ from numpy.typing import NDArray
 from demur.core.io.columns import TRIAL_ALIASES, check_mapping, filtered, mapping_of, nearest, resolve
 from demur.core.io.files import read_source, table_of
 from demur.core.io.sources import Source, system_names
-from demur.core.io.tables import FALSE, ROW, TRUE, Cells, Request, Table, first
+from demur.core.io.tables import FALSE, ROW, SOURCE, TRUE, Cells, Request, Table, first
 from demur.core.show.numbers import ROWS, Wording, first_names
 from demur.errors import DataError, UsageError, faults_of
 from demur.importers.reading import opened, read_table
-from demur.returns.table import SOURCE
 
 Role = Literal["gold", "system"]
 Kind = Literal["trials", "rates", "scores"]

@@ -26,7 +26,7 @@ from demur.core.io.columns import (
 )
 from demur.core.io.files import table_of
 from demur.core.io.sources import Source
-from demur.core.io.tables import Request
+from demur.core.io.tables import CATEGORISED_ROWS, Request, in_categories
 from demur.core.options import KINDS, Kind, Sampling
 from demur.core.show.numbers import names_in_short
 from demur.core.show.results import Step, path_text, silent
@@ -49,6 +49,7 @@ from demur.returns.drift.analysis import Aim, Drift, drift, halves_by_time
 from demur.returns.drift.changes import Log
 from demur.returns.evaluate import Evaluation, Evaluations, evaluate, returns_measures
 from demur.returns.examples import Examples, examples
+from demur.returns.judging import uneven_orders
 from demur.returns.recalibration import Calibration, calibration
 from demur.returns.slices import SliceDifference, SliceDifferences, Untested, slice_columns, slice_differences
 from demur.returns.table import (
@@ -94,6 +95,8 @@ class MixtureReading:
     outcome: str | None = None
     x: str | None = None
     y: str | None = None
+    pack_inputs: bool = True
+    """Whether texts of inputs are compressed, as only examples show some; not where rows are sliced by them."""
 
 
 AS_IT_COMES = MixtureReading()
@@ -280,6 +283,7 @@ def _answers_reading(reading: MixtureReading, columns: dict[str, str], where: tu
         missing_confidence=reading.missing_confidence,
         keep=(EVERYTHING,),
         pair_by=reading.pair_by,
+        pack_inputs=reading.pack_inputs,
     )
 
 
@@ -293,11 +297,21 @@ def _read_answers(given: Sequence[_Given], reading: MixtureReading) -> Responses
         parts.append(responses(frame, system=f"system {place}" if len(frames) > 1 else None, reading=how))
     parts += read
     if len(parts) == 1:
-        return parts[0]
-    frame = pl.concat([part.frame for part in parts], how="diagonal_relaxed")
+        return replace(parts[0], frame=_in_little_room(parts[0].frame))
+    frame = pl.concat([part.with_inputs().frame for part in parts], how="diagonal_relaxed")
     notes = tuple(dict.fromkeys(note for part in parts for note in part.notes))
     warnings = tuple(dict.fromkeys(warning for part in parts for warning in part.warnings))
     return Responses(frame, notes, warnings, left_out=pl.concat([part.left_out for part in parts]))
+
+
+def _in_little_room(frame: pl.DataFrame) -> pl.DataFrame:
+    """The rows of a long log with few names and labels as categories, and without room for dialogues it has not."""
+    if frame.height < CATEGORISED_ROWS:
+        return frame
+    frame = frame.with_columns(in_categories(frame[name]) for name in ("system", "prediction"))
+    if frame["dialogue"].null_count() == frame.height:
+        frame = frame.with_columns(dialogue=pl.lit(None))
+    return frame
 
 
 def _read_lists(given: Sequence[_Given], reading: MixtureReading) -> NBest | None:
@@ -410,17 +424,18 @@ class Advice:
 class AnswerAnalyses:
     """What answers with confidences show."""
 
-    responses: Responses
     evaluations: Evaluations
     comparison: Comparison | None
     advice: tuple[Advice, ...]
     slices: SliceDifferences | None
-    calibrations: tuple[Calibration, ...]
     examples: tuple[Examples, ...]
+    calibrations: tuple[Calibration, ...] = ()
     ranks: tuple[ListRanks, ...] = ()
     """Where right labels stand in the lists of each system that has some."""
     drifts: tuple[tuple[str, Drift], ...] = ()
     """The first half by time against the last, of each system, where a column tells the time."""
+    uneven: tuple[tuple[str, str], ...] = ()
+    """Systems whose errors depend on the place of a row in the file, and how."""
 
     def in_short(self) -> tuple[AnswerAnalyses, str]:
         """The analyses with short names of systems, as a page shows them, and a sentence on what all names share."""
@@ -449,13 +464,17 @@ class AnswerAnalyses:
             examples=tuple(map(renamed, self.examples)),
             ranks=tuple(map(renamed, self.ranks)),
             drifts=tuple((labels[name], drift) for name, drift in self.drifts),
+            uneven=tuple((labels[name], note) for name, note in self.uneven),
         )
         return short, shared
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ReportAnalyses:
-    """The analyses of a mixture of tables; one that the data does not allow is None, or empty."""
+    """The analyses of a mixture of tables; one that the data does not allow is None, or empty.
+
+    Of the answers the mixture has the systems alone, as the rows of long logs take more room than all analyses.
+    """
 
     mixture: Mixture
     options: ReportOptions
@@ -489,7 +508,13 @@ def analyse_tables(mixture: Mixture, options: ReportOptions, *, step: Step = sil
     options.check()
     omissions = Omissions()
     step("answers", 0, 4)
-    answers = None if mixture.responses is None else _analyse_answers(mixture.responses, options, omissions, step)
+    answers: AnswerAnalyses | None = None
+    if mixture.responses is not None:
+        answers = _analyse_answers(mixture.responses, options, omissions, step)
+        rows = {one.system: Rows.from_frame(mixture.responses.of(one.system).frame) for one in answers.evaluations}
+        systems = replace(mixture.responses, frame=mixture.responses.frame.select("system"))
+        mixture = replace(mixture, responses=systems)
+        answers = replace(answers, calibrations=_calibrations(answers.evaluations, rows))
     step("N-best lists", 1, 4)
     lists, compared = _analyse_lists(mixture, options, omissions)
     step("outcomes", 2, 4)
@@ -523,22 +548,23 @@ def _analyse_answers(responses: Responses, options: ReportOptions, omissions: Om
     thresholds = {one.system: one.shown.threshold for one in advice}
     columns = slice_columns(responses) if options.by is None else options.by
     step("slices", 0, 1)
-    calibrations = [
-        calibration(one, Rows.from_frame(responses.of(one.system).frame))
-        for one in evaluations
-        if one.sample.sweep.threshold.size > 1
-    ]
     return AnswerAnalyses(
-        responses,
         evaluations,
         compared,
         advice,
         slice_differences(responses, thresholds, columns, level=options.level) if columns else None,
-        tuple(one for one in calibrations if one is not None),
         tuple(examples(responses.of(name), cutoff, options.examples) for name, cutoff in thresholds.items()),
-        _rank_lists(responses, options, omissions),
-        _drifts(responses, options, omissions),
+        ranks=_rank_lists(responses, options, omissions),
+        drifts=_drifts(responses, options, omissions),
+        uneven=uneven_orders(responses),
     )
+
+
+def _calibrations(evaluations: Evaluations, rows: Mapping[str, Rows]) -> tuple[Calibration, ...]:
+    """What recalibrating would do to each system whose confidences are probabilities and differ."""
+    ranked = (one for one in evaluations if one.sample.sweep.threshold.size > 1)
+    found = (calibration(one, rows[one.system]) for one in ranked)
+    return tuple(one for one in found if one is not None)
 
 
 def _paired_if_possible(comparing: Callable[..., Any], table: Any, settings: dict[str, Any]) -> Any:

@@ -154,9 +154,10 @@ def report(
         outcome=outcome,
         x=x,
         y=y,
+        pack_inputs="input" not in (options.by or ()),
     )
-    tables = read_mixture(*_as_tables(data, classes), reading=reading)
-    return report_of(analyse_tables(tables, options, step=step), title=title, brief=brief)
+    found = analyse_tables(read_mixture(*_as_tables(data, classes), reading=reading), options, step=step)
+    return report_of(found, title=title, brief=brief)
 
 
 def _as_tables(data: tuple[Any, ...], classes: Sequence[str] | None) -> Sequence[Any]:

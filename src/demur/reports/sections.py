@@ -25,7 +25,7 @@ from demur.returns.drift.analysis import Drift
 from demur.returns.drift.views import change_headline, of_drift
 from demur.returns.evaluate import Evaluation, heap_notes, joined_notes
 from demur.returns.examples import Example, Examples
-from demur.returns.judging import order_notes
+from demur.returns.judging import notes_by_system
 from demur.returns.presentation import (
     count_table,
     leaderboard_table,
@@ -72,7 +72,11 @@ def curve_section(answers: AnswerAnalyses) -> Presentation:
         figures=(),
         data=lambda: pl.concat([one.curve.frame(points=5000) for one in evaluations]),
         document={},
-        notes=(*order_notes(answers.responses), *joined_notes(evaluations), *heap_notes(evaluations)),
+        notes=(
+            *notes_by_system(answers.uneven, several=len(evaluations) > 1),
+            *joined_notes(evaluations),
+            *heap_notes(evaluations),
+        ),
         signatures=tuple(one.signature for one in evaluations),
     )
 

@@ -40,11 +40,12 @@ from demur.core.show.results import Step, path_text, silent
 from demur.core.stats.sweep import Sweep, all_counts, sweep_groups
 from demur.errors import DataError, UsageError
 from demur.returns.engine_judging import MARKS_OF_INPUTS, STRATA_SET_ASIDE, LazyResponses, judge_lazily
+from demur.returns.judging import slice_values
 from demur.returns.measures import term_measures
 from demur.returns.options import EngineChoice
 from demur.returns.scope import VIEWS, View
 from demur.returns.sweep_files import SweepFile, rules_of
-from demur.returns.table import Reading, Responses, chosen_system, named_systems, refuse_several, slice_values
+from demur.returns.table import Reading, Responses, chosen_system, named_systems, refuse_several
 from demur.returns.tally import (
     UNIT_COLUMNS,
     UNIT_LEVELS,

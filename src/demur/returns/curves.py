@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from decimal import ROUND_CEILING, Context
-from functools import cached_property
 from heapq import heappop, heappush
 from typing import Any, Literal
 
@@ -135,10 +134,10 @@ class ErrorReturnCurve(Shown):
     _kept: dict[int, NDArray[np.int64]] = field(default_factory=dict, init=False, repr=False)
     """Places that thinning keeps, by the number of points: several figures ask for the same."""
 
-    @cached_property
+    @property
     def threshold(self) -> Array:
         """Cutoffs in rising order; an answer is returned iff its confidence is at least this."""
-        return np.append(self.sweep.threshold, np.nan)
+        return self.sweep.cutoffs
 
     @property
     def nonreturn(self) -> Array:
@@ -150,11 +149,10 @@ class ErrorReturnCurve(Shown):
         """Wrong and returned / all inputs."""
         return self.sweep.rates[1]
 
-    @cached_property
+    @property
     def missed_chance(self) -> Array:
         """Right and withheld / all inputs, the system's own non-returns aside."""
-        withheld = np.concatenate([[0.0], np.cumsum(self.sweep.right, dtype=np.float64)])
-        return np.asarray(withheld / self.sweep.total)
+        return self.sweep.missed_chance
 
     @property
     def accuracy(self) -> Array:

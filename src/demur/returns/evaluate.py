@@ -59,6 +59,7 @@ from demur.returns.curves import (
     error_band,
     error_return,
 )
+from demur.returns.judging import slice_values
 from demur.returns.measures import (
     AUGRC,
     AURC,
@@ -73,7 +74,7 @@ from demur.returns.measures import (
     curve_at,
 )
 from demur.returns.scope import SCOPE, VIEWS, ScopeMeasure, View
-from demur.returns.table import Responses, slice_values
+from demur.returns.table import Responses
 from demur.returns.tally import Tally, tally_sample
 
 Ends = tuple[float, float]

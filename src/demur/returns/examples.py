@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 import msgspec
@@ -95,9 +95,9 @@ def examples(responses: Responses, threshold: float, n: int = 10) -> Examples:
     return Examples(
         system=responses.systems[0],
         threshold=float(threshold),
-        confident_errors=_surest(frame, wrong & ~scope, confidence, n),
-        missed_chances=_surest(frame, missed, confidence, n),
-        out_of_scope_returned=_surest(frame, scope, confidence, n),
+        confident_errors=_surest(responses, wrong & ~scope, confidence, n),
+        missed_chances=_surest(responses, missed, confidence, n),
+        out_of_scope_returned=_surest(responses, scope, confidence, n),
         errors=int(wrong.sum()),
         missed=int(missed.sum()),
         out_of_scope=int(scope.sum()),
@@ -105,7 +105,7 @@ def examples(responses: Responses, threshold: float, n: int = 10) -> Examples:
     )
 
 
-def _surest(frame: pl.DataFrame, kind: Flags, confidence: NDArray[np.float64], n: int) -> tuple[Example, ...]:
+def _surest(responses: Responses, kind: Flags, confidence: NDArray[np.float64], n: int) -> tuple[Example, ...]:
     """The surest rows of a kind: only those as sure as the n-th are ever sorted."""
     places = np.flatnonzero(kind)
     if n == 0 or places.size == 0:
@@ -113,9 +113,9 @@ def _surest(frame: pl.DataFrame, kind: Flags, confidence: NDArray[np.float64], n
     if places.size > n:
         least = np.partition(confidence[places], places.size - n)[places.size - n]
         places = places[confidence[places] >= least]
-    shown = [name for name in ("id", "input", "target", "prediction", "confidence", "nbest") if name in frame.columns]
-    keys = ["id", "prediction", *(["input"] if "input" in shown else [])]
-    near = frame.select(shown)[places].with_columns(pl.Series("demur:sure", confidence[places]))
+    near = replace(responses, frame=responses.frame[places]).with_inputs().frame
+    near = near.with_columns(pl.Series("demur:sure", confidence[places]))
+    keys = ["id", "prediction", *(["input"] if "input" in near.columns else [])]
     first = near.select(pl.arg_sort_by("demur:sure", *keys, descending=[True, *(False for _ in keys)], nulls_last=True))
     examples = []
     for row in near[first.to_series().head(n)].iter_rows(named=True):

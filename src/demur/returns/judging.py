@@ -17,12 +17,13 @@ import polars as pl
 
 from demur.core.engines.engine import Lazy, acceptable, collected, contains
 from demur.core.io.columns import likely_columns, lookalike
-from demur.core.io.tables import HEAVIEST
+from demur.core.io.tables import HEAVIEST, LABELS, ROW, SOURCE, as_text
 from demur.core.show.numbers import SUCH_ROWS, Wording, p_value, percent
 from demur.core.stats.calibration import ROUNDING
 from demur.errors import DataError
 
 if TYPE_CHECKING:
+    from demur.core.io.tables import Table
     from demur.returns.table import Responses
 
 LOWEST = float("-inf")
@@ -57,6 +58,9 @@ STRICT = 0.001
 
 NOTABLE = 0.05
 """Difference of error rates between the halves of a file from which it is worth a note."""
+
+SHOWN = 3
+"""Rows that a note names."""
 
 EVERY_OR_NONE = "must be there in every row or in none"
 
@@ -289,6 +293,29 @@ def calibration_notes(counts: Mapping[str, int], where: str, places: Iterable[st
     return [f"{where}: Brier score, ECE and NCE are of {left:,} of {answers:,} answers: {' and '.join(why)}"]
 
 
+def notes_on_calibration(frame: pl.DataFrame, tables: Sequence[Table]) -> list[str]:
+    """Says of each table on how many answers calibration is computed, where not on all."""
+    notes: list[str] = []
+    odd = pl.col("answered") & ~pl.col("confidence").is_between(-ROUNDING, 1 + ROUNDING)
+    if not frame.select(odd.any()).item():
+        return notes
+    counts = (
+        frame.lazy()
+        .group_by(SOURCE)
+        .agg(
+            pl.col("answered").sum().alias("answers"),
+            odd.sum().alias("odd"),
+            (pl.col("answered") & (pl.col("confidence") == LOWEST)).sum().alias("missing"),
+        )
+    )
+    for row in counts.filter(pl.col("odd") > 0).sort(SOURCE).collect().iter_rows(named=True):
+        table, outside = tables[row[SOURCE]], odd & (pl.col("confidence") != LOWEST)
+        bad = frame.lazy().filter(pl.col(SOURCE) == row[SOURCE], outside).select(ROW).head(SHOWN).collect().to_series()
+        few = {**row, "improbable": row["odd"] - row["missing"]}
+        notes += calibration_notes(few, table.name, map(table.place, bad))
+    return notes
+
+
 def cautions_in(counts: Mapping[str, int]) -> Counter[Wording]:
     """What may be wrong with rows, from what `conditions` counted of them."""
     return Counter({words: counts.get(name, 0) for name, words in _CAUTIONS.items()})
@@ -471,13 +498,20 @@ def refuse_foreign_labels(
 
 def order_notes(judged: Responses) -> tuple[str, ...]:
     """Says of each system whose errors depend on the place of a row in the file how many there are in either half."""
-    several = len(judged.systems) > 1
-    found = []
-    for system in judged.systems if judged.judged else ():
-        frame = judged.of(system).frame
-        if frame.height >= 2 * LEAST_IN_HALF and (note := _order_note(frame)) is not None:
-            found.append(f"{system}: {note}" if several else note)
-    return tuple(found)
+    return notes_by_system(uneven_orders(judged), several=len(judged.systems) > 1)
+
+
+def uneven_orders(judged: Responses) -> tuple[tuple[str, str], ...]:
+    """Each system whose errors depend on the place of a row in the file, and how many there are in either half."""
+    systems = judged.systems if judged.judged else ()
+    frames = ((system, judged.of(system).frame) for system in systems)
+    notes = ((system, _order_note(frame)) for system, frame in frames if frame.height >= 2 * LEAST_IN_HALF)
+    return tuple((system, note) for system, note in notes if note is not None)
+
+
+def notes_by_system(notes: Iterable[tuple[str, str]], *, several: bool) -> tuple[str, ...]:
+    """Notes that name their system where there are several."""
+    return tuple(f"{system}: {note}" if several else note for system, note in notes)
 
 
 def _order_note(frame: pl.DataFrame) -> str | None:
@@ -500,3 +534,18 @@ def _order_note(frame: pl.DataFrame) -> str | None:
         f"errors are not spread evenly over the file: {percent(change.old)} in the first half, "
         f"{percent(change.new)} in the second ({p_value(p)}); a threshold chosen on one part need not hold on another"
     )
+
+
+def slice_values(frame: pl.DataFrame, by: str) -> pl.Series:
+    """Gives the slice of each judged row: a column as text, where a target of several labels is `a or b`.
+
+    >>> from demur.returns.table import responses
+    >>> rows = [{"target": ["yes", "no"], "prediction": "yes"}, {"target": None, "prediction": "no"}]
+    >>> slice_values(responses(rows).frame, "target").to_list()
+    ['no or yes', 'out_of_scope']
+    """
+    values = frame[by].alias("value")
+    if values.dtype == LABELS:
+        texts = values.list.sort().list.join(" or ")
+        values = texts.set(values.list.len() == 0, OUT_OF_SCOPE)
+    return as_text(values).fill_null(NONE)

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from demur.core.io.tables import Places, align, gathered, hashed, paired_note, unpaired_note
+from demur.core.io.tables import Places, align, are_repeated, gathered, hashed, paired_note, unpaired_note
 from demur.core.show.numbers import INPUTS, SUCH_IDS
 from demur.errors import DataError, UsageError
 from demur.returns.table import BY_ROW, Reading, Responses, read_data
@@ -68,7 +68,7 @@ def pair(
     if by_row:
         _refuse_other_rows(frames, left_out)
     frames, note = _without_unjudged(frames, left_out)
-    if any(frame["id"].n_unique() < frame.height for frame in frames.values()):
+    if any(are_repeated(frame["id"]) for frame in frames.values()):
         paired = _pair_trials(frames, matched=matched)
         return replace(paired, note=f"{paired.note}{note}")
     alignment = align({name: frame["id"] for name, frame in frames.items()}, matched=matched)
@@ -86,6 +86,8 @@ def _without_unjudged(
     frames: Mapping[str, pl.DataFrame], left_out: pl.DataFrame
 ) -> tuple[dict[str, pl.DataFrame], str]:
     """The rows without the inputs that some system has no judged answer to, and what to note of them."""
+    if left_out.is_empty():
+        return dict(frames), ""
     gone = [
         left_out.filter(pl.col("system") == name).join(frame.select("id"), on="id", how="anti")["id"]
         for name, frame in frames.items()

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property
 from pathlib import Path
 from typing import Any, Literal
 
@@ -68,51 +67,50 @@ PARTS = ("system", "target", "prediction", "confidence", "correct")
 
 @dataclass(frozen=True, eq=False)
 class OutOfFold:
-    """The confidences of answers as given or by one method, where each answer is mapped without having been fitted to.
+    """What the confidences of answers are worth as given or by one method, each answer mapped without being fitted to.
 
-    `rows` are the answers with these confidences.
+    The answers themselves are not kept: of a long log they would take more room than all the rest of a report.
     """
 
     method: Method | None
-    rows: Rows
+    n: int
+    """How many answers there are."""
+    dialogues: int | None
+    """How many dialogues they are from, where these are known."""
     level: float
-    replicates: int
-    seed: int
+    figures: Mapping[str, Figure]
+    """Calibration error, Brier score and cross entropy, with intervals that take the maps as they were fitted."""
+    reliability: Reliability
     title: str = ""
+
+    @classmethod
+    def of(
+        cls, method: Method | None, rows: Rows, *, level: float, replicates: int, seed: int, title: str = ""
+    ) -> OutOfFold:
+        """The figures of answers with these confidences."""
+        sample = Sample(replace(rows), replicates, seed)  # of its own, so that its sweep is let go
+        figures = {key: figure_of(measure, sample, level) for key, measure in FIGURES.items()}
+        dialogues = None if rows.unit is None else rows.units
+        return cls(method, rows.confidence.size, dialogues, level, figures, reliability(sample.sweep), title)
 
     @property
     def name(self) -> str:
         """What charts and tables call it."""
         return self.title or ("as given" if self.method is None else METHODS[self.method].title)
 
-    @property
-    def n(self) -> int:
-        """How many answers there are."""
-        return self.rows.confidence.size
 
-    @cached_property
-    def figures(self) -> dict[str, Figure]:
-        """Calibration error, Brier score and cross entropy, with intervals that take the maps as they were fitted."""
-        sample = Sample(replace(self.rows), self.replicates, self.seed)  # of its own, so that its sweep is let go
-        return {key: figure_of(measure, sample, self.level) for key, measure in FIGURES.items()}
+def _losses(rows: Rows) -> Array:
+    """The squared difference between confidence and being right, of each answer."""
+    return np.square(rows.confidence - rows.right)
 
-    @cached_property
-    def reliability(self) -> Reliability:
-        """The reliability diagram's data."""
-        return reliability(replace(self.rows).sweep())
 
-    @property
-    def losses(self) -> Array:
-        """The squared difference between confidence and being right, of each answer."""
-        return np.square(self.rows.confidence - self.rows.right)
-
-    def brier_less(self, other: OutOfFold) -> Difference:
-        """By how much its Brier score exceeds another's on the same answers, by dialogues where there are some."""
-        gap, weight = self.losses - other.losses, self.rows.weight
-        mean = float((gap * weight).sum() / weight.sum())
-        estimate = Estimate.of_units(mean, self.rows.pulled(gap - mean))
-        low, high = estimate.interval(self.level)
-        return Difference(mean, low, high, estimate.p, estimate.p, freedom=estimate.freedom)
+def brier_less(one: Rows, two: Rows, level: float) -> Difference:
+    """By how much the Brier score of answers exceeds that of the same with other confidences, by dialogues if any."""
+    gap, weight = _losses(one) - _losses(two), one.weight
+    mean = float((gap * weight).sum() / weight.sum())
+    estimate = Estimate.of_units(mean, one.pulled(gap - mean))
+    low, high = estimate.interval(level)
+    return Difference(mean, low, high, estimate.p, estimate.p, freedom=estimate.freedom)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -126,7 +124,13 @@ class Calibration(Shown):
     answers: int
     scale: Scale
     given: OutOfFold | None
+    bias: float
+    """Mean confidence less the share right: over 0 the system is too sure of itself; NaN of scores."""
     methods: Mapping[Method, OutOfFold] = field(default_factory=dict)
+    changes: Mapping[Method, Difference] = field(default_factory=dict)
+    """Change of the Brier score by each method, p-values corrected for all of them; none of scores."""
+    leads: Mapping[Method, Difference] = field(default_factory=dict)
+    """The Brier score of the chosen method less that of each other one, p-values corrected for all of them."""
     fitted: Recalibration | None = None
     """The map of the chosen method, fitted to all answers."""
     order: MapOrder | None = None
@@ -155,39 +159,14 @@ class Calibration(Shown):
         return [side for side in (self.given, self.chosen) if side is not None]
 
     @property
-    def before(self) -> dict[str, Figure]:
+    def before(self) -> Mapping[str, Figure]:
         """The figures as given; undefined of scores."""
         return _undefined("the confidences are no probabilities") if self.given is None else self.given.figures
 
     @property
-    def after(self) -> dict[str, Figure]:
+    def after(self) -> Mapping[str, Figure]:
         """The figures of the chosen method out of fold; undefined where nothing was fitted."""
         return _undefined(self.why) if self.chosen is None else self.chosen.figures
-
-    @property
-    def bias(self) -> float:
-        """Mean confidence less the share right: over 0 the system is too sure of itself."""
-        if self.given is None:
-            return math.nan
-        rows = self.given.rows
-        return float(np.average(rows.confidence - rows.right, weights=rows.weight))
-
-    @cached_property
-    def changes(self) -> dict[Method, Difference]:
-        """Change of the Brier score by each method, p-values corrected for all of them."""
-        if self.given is None:
-            return {}
-        count, level = len(self.methods), self.given.level
-        return {name: one.brier_less(self.given).corrected(count, level) for name, one in self.methods.items()}
-
-    @cached_property
-    def leads(self) -> dict[Method, Difference]:
-        """The Brier score of the chosen method less that of each other one, p-values corrected for all of them."""
-        chosen = self.chosen
-        if chosen is None:
-            return {}
-        others = {name: one for name, one in self.methods.items() if name != chosen.method}
-        return {name: chosen.brier_less(one).corrected(len(others), chosen.level) for name, one in others.items()}
 
     @property
     def change(self) -> Difference | None:
@@ -288,8 +267,10 @@ def cross_fitted(
     answers = answered_rows(rows)
     how: dict[str, Any] = {"level": level, "replicates": replicates, "seed": seed}
     scale: Scale = scale_of(answers.confidence) if answers.confidence.size else "scores"
-    given = OutOfFold(None, answers, **how) if scale == "probabilities" else None
-    bare = Calibration(system, answers.confidence.size, scale, given)
+    probable = scale == "probabilities"
+    given = OutOfFold.of(None, answers, **how) if probable else None
+    bias = float(np.average(answers.confidence - answers.right, weights=answers.weight)) if probable else math.nan
+    bare = Calibration(system, answers.confidence.size, scale, given, bias)
     why = _too_little(answers, folds)
     if why is not None:
         return replace(bare, why=why)
@@ -297,13 +278,17 @@ def cross_fitted(
     fitted = None if method is None else _fit(answers, method, seed=seed, folds=folds)
     fold = deal_folds(answers, folds=folds, seed=seed)
     suited: list[Method] = [name for name, kind in METHODS.items() if scale in kind.scales]
-    methods = {name: OutOfFold(name, rows, **how) for name, rows in _mapped(answers, suited, scale, fold).items()}
-    weight = answers.weight
-    best = min(methods, key=lambda name: float((methods[name].losses * weight).sum()))
+    mapped = _mapped(answers, suited, scale, fold)
+    best = min(mapped, key=lambda name: float((_losses(mapped[name]) * answers.weight).sum()))
     fitted = fitted or _fit(answers, best, seed=seed, folds=folds)
+    chosen = mapped[fitted.method]
+    changes = {name: brier_less(rows, answers, level) for name, rows in mapped.items()} if probable else {}
+    leads = {name: brier_less(chosen, rows, level) for name, rows in mapped.items() if name != fitted.method}
     return replace(
         bare,
-        methods=methods,
+        methods={name: OutOfFold.of(name, rows, **how) for name, rows in mapped.items()},
+        changes={name: one.corrected(len(changes), level) for name, one in changes.items()},
+        leads={name: one.corrected(len(leads), level) for name, one in leads.items()},
         fitted=fitted,
         order=MapOrder.of(fitted.parameters, answers.confidence),
         asked=method is not None,
@@ -402,6 +387,8 @@ class RecalibratedLog(Shown):
     system: str = "system"
     before: OutOfFold | None = None
     after: OutOfFold | None = None
+    change: Difference | None = None
+    """Change of the Brier score."""
     fitted_here: bool = False
     """Whether these are the very answers that the map was fitted to."""
     notes: tuple[str, ...] = ()
@@ -416,11 +403,6 @@ class RecalibratedLog(Shown):
     def sides(self) -> list[OutOfFold]:
         """What is drawn: the confidences before, where they are probabilities, and after."""
         return [side for side in (self.before, self.after) if side is not None]
-
-    @property
-    def change(self) -> Difference | None:
-        """Change of the Brier score."""
-        return None if self.before is None or self.after is None else self.after.brier_less(self.before)
 
     def rows(self) -> Iterator[dict[str, Any]]:
         """The rows as they were read from JSON, with the new confidence and the one from before."""
@@ -560,8 +542,9 @@ def _judged(result: RecalibratedLog, judged: Responses, how: dict[str, Any]) -> 
     return replace(
         result,
         system=judged.systems[0],
-        before=OutOfFold(None, answers, **how, title="before") if probabilities else None,
-        after=OutOfFold(recalibration.method, after, **how, title="after"),
+        before=OutOfFold.of(None, answers, **how, title="before") if probabilities else None,
+        after=OutOfFold.of(recalibration.method, after, **how, title="after"),
+        change=brier_less(after, answers, how["level"]) if probabilities else None,
         fitted_here=Sweep.of(answers.confidence, answers.right, weight=weight).digest() == recalibration.data,
         notes=tuple(dict.fromkeys((*result.notes, *judged.notes))),
         warnings=judged.warnings,

@@ -126,8 +126,7 @@ def fold_notes(one: Calibration) -> tuple[str, ...]:
     """How the folds were dealt, and what the figures leave out."""
     if one.fitted is None or one.chosen is None:
         return ()
-    rows = one.chosen.rows
-    dealt = "answers" if rows.unit is None else f"{rows.units:,} dialogues"
+    dealt = "answers" if one.chosen.dialogues is None else f"{one.chosen.dialogues:,} dialogues"
     folds = f"{dealt} dealt at random into {one.fitted.folds} folds, stratified by errors, seed {one.fitted.seed}"
     return (folds, GIVEN_MAPS, *(() if one.asked else (CHOSEN_FOR_IT,)))
 

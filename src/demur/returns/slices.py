@@ -21,8 +21,9 @@ from demur.core.stats.strata import are_drawn_by_strata
 from demur.core.stats.sweep import Sweep
 from demur.returns.comparison.contrasts import fewest_units, pooled_estimate
 from demur.returns.evaluate import too_many_slices
+from demur.returns.judging import slice_values
 from demur.returns.measures import Estimate, area_from, area_influence
-from demur.returns.table import Responses, slice_values
+from demur.returns.table import INPUT, Responses
 
 What = Literal["error", "nonreturn", "augrc"]
 
@@ -133,7 +134,7 @@ def slice_columns(responses: Responses) -> tuple[str, ...]:
     ('noise',)
     """
     frame = responses.frame
-    aside = (*JUDGED, DEPLOYED, "input", "nbest", *((STRATUM,) if are_drawn_by_strata(frame) else ()))
+    aside = (*JUDGED, DEPLOYED, INPUT, "input", "nbest", *((STRATUM,) if are_drawn_by_strata(frame) else ()))
     columns = [c for c in frame if c.name not in aside and not c.dtype.is_nested()]
     columns = [c for c in columns if FEWEST <= c.n_unique() <= MOST and (_counts(c) >= LEAST).sum() >= FEWEST]
     found = []

@@ -6,12 +6,13 @@ from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
-from functools import cached_property, partial
+from functools import cached_property, partial, reduce
+from itertools import accumulate, pairwise
+from operator import add
 from pathlib import Path
 from typing import Any, Literal
 
 import narwhals as nw
-import numpy as np
 import polars as pl
 
 from demur.core.engines.engine import collected
@@ -30,9 +31,23 @@ from demur.core.io.columns import (
 )
 from demur.core.io.files import read_source, table_of
 from demur.core.io.sources import Source, file_and_column, system_names
-from demur.core.io.tables import LABELS, ROW, Cells, Request, Table, as_lists, as_text, comparable, first, in_categories
+from demur.core.io.tables import (
+    CATEGORISED_ROWS,
+    LABELS,
+    ROW,
+    SOURCE,
+    Cells,
+    PackedTexts,
+    Request,
+    Table,
+    are_repeated,
+    as_lists,
+    as_text,
+    comparable,
+    first,
+    in_categories,
+)
 from demur.core.show.numbers import ROWS, Wording, counted
-from demur.core.stats.calibration import ROUNDING
 from demur.errors import DataError, UsageError, faults_of
 from demur.importers.choices import current_choices
 from demur.importers.protocol import is_placeholder, placeholder_labels
@@ -43,8 +58,8 @@ from demur.returns.confidences import is_guess, looks_like_correctness, not_take
 FLAGS = ("correct", "abstained", "failed")
 """Columns of yes and no."""
 
-SOURCE = "demur:source"
-"""The column that numbers the table a row came from."""
+INPUT = "demur:input"
+"""The column that holds the place of a row among inputs that were compressed."""
 
 KEY = "demur:key"
 """The column that names inputs where others than id do."""
@@ -59,9 +74,6 @@ CORRECT = "demur:correct"
 """The column that holds `correct` as it was given, null where the target alone was compared."""
 
 NONE_LEFT_OUT = pl.DataFrame(schema={"system": pl.String, "id": pl.String})
-
-SHOWN = 3
-"""Rows that a note names."""
 
 _REPEATED = Wording("id is repeated", "ids are repeated")
 
@@ -79,7 +91,8 @@ class Reading:
     right, `withheld` predictions that are no answer. `missing_confidence` says what becomes of an answer
     without one. `where` keeps the rows whose column has the value. `keep` names further columns to carry
     along, `*` all of them. `unjudged` takes tables too that do not tell right from wrong. `pair_by` are the columns
-    that name an input in place of id; the only column "row" stands for the place of a row in its log.
+    that name an input in place of id; the only column "row" stands for the place of a row in its log. `pack_inputs`
+    compresses the texts of inputs, which `Responses.with_inputs` gives back.
     """
 
     columns: Mapping[str, str] = field(default_factory=dict)
@@ -90,6 +103,7 @@ class Reading:
     keep: tuple[str, ...] = ()
     unjudged: bool = False
     pair_by: tuple[str, ...] = ()
+    pack_inputs: bool = False
 
     def request(self) -> Request:
         """Gives what must be read of a file."""
@@ -128,6 +142,8 @@ class Responses:
     judged: bool = True
     left_out: pl.DataFrame = field(default_factory=lambda: NONE_LEFT_OUT)
     """System and id of the rows that nothing judges."""
+    inputs: PackedTexts | None = None
+    """The texts of inputs where they were compressed; the column `INPUT` has the place of each row in them."""
 
     @cached_property
     def systems(self) -> tuple[str, ...]:
@@ -149,10 +165,14 @@ class Responses:
         """Gives the responses of one system."""
         if chosen_system(self.systems, system) and len(self.systems) == 1:
             return self
-        own = self.frame["system"] == system
-        first, count = own.arg_max() or 0, int(own.sum())
-        together = bool(own.slice(first, count).all())  # as they mostly are: then nothing need be copied
-        return replace(self, frame=self.frame.slice(first, count) if together else self.frame.filter(own))
+        return replace(self, frame=_rows_of(self.frame, system))
+
+    def with_inputs(self) -> Responses:
+        """The responses with the texts of inputs as a column, where there are any."""
+        if self.inputs is None:
+            return self
+        texts = self.inputs.at(self.frame[INPUT]).alias("input")
+        return replace(self, frame=self.frame.drop(INPUT).with_columns(texts), inputs=None)
 
     def __len__(self) -> int:
         return self.frame.height
@@ -165,8 +185,16 @@ def systems_of(frame: pl.DataFrame) -> tuple[str, ...]:
     ('b', 'a')
     """
     names = frame["system"]
-    alone = not names.is_empty() and (names == names[0]).all()  # as mostly, and known sooner than all that differ
-    return (names[0],) if alone else tuple(names.unique(maintain_order=True))
+    changes = names.slice(1).ne_missing(names.slice(0, max(len(names) - 1, 0)))  # few, as rows mostly come by system
+    return tuple(dict.fromkeys([*names.head(1), *names.slice(1).filter(changes)]))
+
+
+def _rows_of(frame: pl.DataFrame, system: str) -> pl.DataFrame:
+    """The rows of one system."""
+    own = frame["system"] == system
+    first, count = own.arg_max() or 0, int(own.sum())
+    together = bool(own.slice(first, count).all())  # as they mostly are: then nothing need be copied
+    return frame.slice(first, count) if together else frame.filter(own)
 
 
 def read_data(data: Sequence[Any], reading: Reading) -> Responses:
@@ -200,7 +228,7 @@ def read_data(data: Sequence[Any], reading: Reading) -> Responses:
     names = Counter(system for part in parts for system in part.systems)
     if columns and (twice := [name for name, times in names.items() if times > 1]):
         raise UsageError(f'two systems are called "{twice[0]}"; rename a file, or name systems in Python with a dict')
-    frame = pl.concat([part.frame for part in parts], how="diagonal_relaxed")
+    frame = pl.concat([part.with_inputs().frame for part in parts], how="diagonal_relaxed")
     notes = tuple(dict.fromkeys(note for part in parts for note in part.notes))
     warnings = tuple(dict.fromkeys(warning for part in parts for warning in part.warnings))
     judged = all(part.judged for part in parts)
@@ -296,13 +324,15 @@ def _assemble(given: Iterator[Table], names: Sequence[str], notes: Sequence[str]
             parts.append(judged)
     if not parts:
         raise _nothing_left(tables[0], reading)
-    frame = pl.concat([part.frame for part in parts], how="diagonal_relaxed")
+    parts, inputs = _with_places(parts)
+    alike = all(part.frame.schema == parts[0].frame.schema for part in parts)  # then nothing is copied
+    frame = pl.concat([part.frame for part in parts], how="vertical" if alike else "diagonal_relaxed")
     parts = [replace(part, frame=part.frame.clear()) for part in parts]
     if refuse_duplicates(frame, tables):
         frame, note = _grouped_by_id(frame)
         notes.append(note)
     frame, found, doubts = _settle_scales(frame, tables, reading)
-    notes += [*found, *_calibration_notes(frame, tables)]
+    notes += [*found, *judging.notes_on_calibration(frame, tables)]
     judgeable = all(part.judged for part in parts)
     warnings += [*doubts, *(warning for part in parts for warning in part.warnings)]
     warnings += counted(part.cautions for part in parts)
@@ -313,9 +343,21 @@ def _assemble(given: Iterator[Table], names: Sequence[str], notes: Sequence[str]
         _refuse_ranked_in_part(frame, unranked, tables)
         notes += judging.unranked_notes(unranked, len(systems_of(frame)) if unranked else 0)
     frame = frame.drop(ROW, SOURCE, CORRECT, TRIAL)
-    frame = pl.DataFrame({name: frame.drop_in_place(name).rechunk() for name in frame.columns})  # one by one, for room
+    if frame.height < CATEGORISED_ROWS * len(tables):  # the pieces of longer tables are joined only where it helps
+        frame = frame.rechunk()
     left_out = pl.concat([part.left_out for part in parts])
-    return Responses(frame, tuple(dict.fromkeys(notes)), tuple(warnings), judgeable, left_out)
+    return Responses(frame, tuple(dict.fromkeys(notes)), tuple(warnings), judgeable, left_out, inputs)
+
+
+def _with_places(parts: list[Judged]) -> tuple[list[Judged], PackedTexts | None]:
+    """The parts with the place of each row among the inputs of all that were compressed, and these."""
+    if all(part.inputs is None for part in parts):
+        return parts, None
+    ends = [0, *accumulate(part.frame.height for part in parts)]
+    places = [pl.int_range(start, end, dtype=pl.UInt32, eager=True).alias(INPUT) for start, end in pairwise(ends)]
+    inputs = reduce(add, (part.inputs or PackedTexts((None,), (part.frame.height,)) for part in parts))
+    named = [replace(part, frame=part.frame.with_columns(own)) for part, own in zip(parts, places, strict=True)]
+    return named, inputs
 
 
 def _judge_table(table: Table, name: str, number: int, reading: Reading) -> tuple[Table, Judged | None, list[str]]:
@@ -326,9 +368,16 @@ def _judge_table(table: Table, name: str, number: int, reading: Reading) -> tupl
     judged = judge(
         cells, rules_for(cells, reading), name, source=number, guessed=is_guess(cells.columns, reading.columns)
     )
-    kept = [in_categories(values) for values in extras(judged.cells, reading.keep)]
+    kept = {values.name: values for values in extras(judged.cells, reading.keep)}
+    texts = kept.pop("input", None) if reading.pack_inputs else None
     table = replace(table, frame=table.frame.clear())
-    return table, replace(judged, frame=judged.frame.with_columns(kept), cells=Cells(table, cells.columns)), notes
+    judged = replace(
+        judged,
+        frame=judged.frame.with_columns(map(in_categories, kept.values())),
+        cells=Cells(table, cells.columns),
+        inputs=None if texts is None else PackedTexts.of(texts),
+    )
+    return table, judged, notes
 
 
 def _settle_scales(
@@ -340,40 +389,17 @@ def _settle_scales(
 
     def places(bad: nw.Expr) -> str:
         rows = nw.from_native(frame).filter(bad).select(SOURCE, ROW).rows()
-        listed = [tables[source].place(row) for source, row in rows[:SHOWN]]
-        return ", ".join(listed) + (" ..." if len(rows) > SHOWN else "")
+        listed = [tables[source].place(row) for source, row in rows[: judging.SHOWN]]
+        return ", ".join(listed) + (" ..." if len(rows) > judging.SHOWN else "")
 
     rows, notes, warnings = confidences.settle_scales(
         nw.from_native(frame.lazy()),
         keys=("system",),
         missing_is_lowest=reading.missing_confidence == "lowest",
-        where=", ".join(dict.fromkeys(table.name for table in tables)) if len(tables) <= SHOWN else "the logs",
+        where=", ".join(dict.fromkeys(table.name for table in tables)) if len(tables) <= judging.SHOWN else "the logs",
         places=places,
     )
     return rows.collect().to_polars(), notes, warnings
-
-
-def _calibration_notes(frame: pl.DataFrame, tables: Sequence[Table]) -> list[str]:
-    """Says of each table on how many answers calibration is computed, where not on all."""
-    notes: list[str] = []
-    odd = pl.col("answered") & ~pl.col("confidence").is_between(-ROUNDING, 1 + ROUNDING)
-    if not frame.select(odd.any()).item():
-        return notes
-    counts = (
-        frame.lazy()
-        .group_by(SOURCE)
-        .agg(
-            pl.col("answered").sum().alias("answers"),
-            odd.sum().alias("odd"),
-            (pl.col("answered") & (pl.col("confidence") == judging.LOWEST)).sum().alias("missing"),
-        )
-    )
-    for row in counts.filter(pl.col("odd") > 0).sort(SOURCE).collect().iter_rows(named=True):
-        table, outside = tables[row[SOURCE]], odd & (pl.col("confidence") != judging.LOWEST)
-        bad = frame.lazy().filter(pl.col(SOURCE) == row[SOURCE], outside).select(ROW).head(SHOWN).collect().to_series()
-        few = {**row, "improbable": row["odd"] - row["missing"]}
-        notes += judging.calibration_notes(few, table.name, map(table.place, bad))
-    return notes
 
 
 def _resolve_table(table: Table, reading: Reading) -> tuple[Cells, list[str]]:
@@ -453,10 +479,10 @@ class Judged:
     cautions: Counter[Wording]
     unranked: tuple[str, ...]
     judged: bool
-    """Whether there is a column that tells right from wrong."""
     left_out: pl.DataFrame
     notes: tuple[str, ...] = ()
     warnings: tuple[str, ...] = ()
+    inputs: PackedTexts | None = None
 
 
 def judge(cells: Cells, rules: judging.Rules, system: str, *, source: int = 0, guessed: bool = False) -> Judged:
@@ -620,16 +646,12 @@ def _first_where(frame: nw.DataFrame[Any], bad: nw.Expr) -> int | None:
 
 
 def refuse_duplicates(frame: pl.DataFrame, tables: Sequence[Table]) -> bool:
-    """Refuses an id that occurs twice in one trial of a system; gives whether any occurs in several trials.
-
-    Hashes are looked at first: when these are distinct, so are the ids, and numbers compare far faster.
-    """
+    """Refuses an id that occurs twice in one trial of a system; gives whether any occurs in several trials."""
     systems = systems_of(frame)
     places, trials = frame.select("system", "id", TRIAL, SOURCE, ROW), False  # texts would take most of the room
     for system in systems:
-        rows = places.filter(pl.col("system") == system) if len(systems) > 1 else places
-        ids, hashes = rows["id"], np.sort(rows["id"].hash().to_numpy())
-        if ids.null_count() == 0 and (hashes[1:] == hashes[:-1]).any() and ids.n_unique() < len(ids):
+        rows = _rows_of(places, system)
+        if rows["id"].null_count() == 0 and are_repeated(rows["id"]):
             trials = True
             repeated = rows.filter(pl.struct("id", TRIAL).is_duplicated())
             if repeated.is_empty():
@@ -683,17 +705,3 @@ def _refuse_ranked_in_part(frame: pl.DataFrame, unranked: Sequence[str], tables:
     place = tables[lacking[SOURCE][0]].place(lacking[ROW][0])
     rule = f'is missing for an answer, though other answers of system "{system}" have one'
     raise DataError(rule, where=f"{place}: confidence", fix=judging.RANK_LOWEST)
-
-
-def slice_values(frame: pl.DataFrame, by: str) -> pl.Series:
-    """Gives the slice of each judged row: a column as text, where a target of several labels is `a or b`.
-
-    >>> rows = [{"target": ["yes", "no"], "prediction": "yes"}, {"target": None, "prediction": "no"}]
-    >>> slice_values(responses(rows).frame, "target").to_list()
-    ['no or yes', 'out_of_scope']
-    """
-    values = frame[by].alias("value")
-    if values.dtype == LABELS:
-        texts = values.list.sort().list.join(" or ")
-        values = texts.set(values.list.len() == 0, judging.OUT_OF_SCOPE)
-    return as_text(values).fill_null(judging.NONE)

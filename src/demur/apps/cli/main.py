@@ -78,6 +78,7 @@ def _tune() -> None:
     """Set what libraries read when they are loaded, and look for garbage less often than while a library is loaded."""
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # the matrices here are small: idle threads only cost time
     os.environ.setdefault("POLARS_HOT_TABLE_SIZE", str(2**20))  # a million groups at a time, instead of every row
+    os.environ.setdefault("_RJEM_MALLOC_CONF", "dirty_decay_ms:0,muzzy_decay_ms:0")  # Polars gives back room at once
     gc.set_threshold(OBJECTS_BETWEEN_COLLECTIONS)
 
 

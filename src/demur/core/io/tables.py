@@ -6,6 +6,7 @@ hold cells of no use comes an expression that is true for these, to be counted.
 
 from __future__ import annotations
 
+import io
 import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager
@@ -27,6 +28,9 @@ from demur.errors import DataError
 
 ROW = "demur:row"
 """The column that numbers the rows of a table as they stood in its source, from 0."""
+
+SOURCE = "demur:source"
+"""The column that numbers the table a row came from."""
 
 HEAVIEST = 1e100
 """A weight up to which sums of squares are numbers; its inverse is the least but for 0."""
@@ -411,6 +415,52 @@ def in_categories(values: pl.Series) -> pl.Series:
     return values.cast(pl.Categorical) if few and values.n_unique() <= MOST_CATEGORIES else values
 
 
+PACKED_ROWS = 1 << 16
+"""Rows whose texts are compressed together."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class PackedTexts:
+    """A column of texts in compressed blocks: in long logs texts take most of the room, and few are shown.
+
+    A block is None where the rows have no texts; `heights` has the number of rows of each block.
+
+    >>> texts = PackedTexts.of(pl.Series(["a", "b"])) + PackedTexts((None,), (3,)) + PackedTexts.of(pl.Series(["c"]))
+    >>> texts.at(pl.Series([1, 3, 5])).to_list()
+    ['b', None, 'c']
+    """
+
+    blocks: tuple[bytes | None, ...]
+    heights: tuple[int, ...]
+
+    @classmethod
+    def of(cls, texts: pl.Series) -> PackedTexts:
+        """The texts, compressed."""
+        slices = [texts.slice(start, PACKED_ROWS) for start in range(0, len(texts), PACKED_ROWS)]
+        return cls(tuple(map(_packed, slices)), tuple(map(len, slices)))
+
+    def __add__(self, other: PackedTexts) -> PackedTexts:
+        return PackedTexts(self.blocks + other.blocks, self.heights + other.heights)
+
+    def at(self, places: pl.Series) -> pl.Series:
+        """The texts at places, which are in rising order."""
+        pieces, start = [pl.Series(dtype=pl.String)], 0
+        for block, height in zip(self.blocks, self.heights, strict=True):
+            own = places.filter(places.is_between(start, start + height, closed="left")) - start
+            if block is not None and len(own):
+                pieces.append(pl.read_ipc(block).to_series().gather(own))
+            else:
+                pieces.append(pl.Series([None], dtype=pl.String).new_from_index(0, len(own)))
+            start += height
+        return pl.concat(pieces)
+
+
+def _packed(texts: pl.Series) -> bytes:
+    buffer = io.BytesIO()
+    texts.alias("").to_frame().write_ipc(buffer, compression="zstd")
+    return buffer.getvalue()
+
+
 def comparable(labels: pl.Series, others: pl.Series, aside: Collection[str]) -> pl.Series:
     """Reads labels as whole numbers when every one is written like `3.0`, as tables with gaps have them.
 
@@ -511,8 +561,16 @@ class Ids:
         return places if same else None
 
 
+def are_repeated(ids: pl.Series) -> bool:
+    """Whether some id is there twice; hashes, which compare far faster, are looked at first."""
+    hashes = np.sort(hashed(ids))
+    return bool((hashes[1:] == hashes[:-1]).any()) and ids.n_unique() < len(ids)
+
+
 def gathered(frame: pl.DataFrame, places: Places) -> pl.DataFrame:
     """The rows at these places; out of one piece they are taken several times as fast as out of many."""
+    if places.size == frame.height and (places == np.arange(places.size, dtype=places.dtype)).all():
+        return frame  # as logs of the same inputs mostly are in the same order
     return frame.rechunk().select(pl.all().gather(places))
 
 

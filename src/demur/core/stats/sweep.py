@@ -184,16 +184,26 @@ class Sweep:
             y /= total
         return x, y
 
-    @cached_property
+    @property
     def from_the_top(self) -> tuple[Floats, Floats]:
         """Answers returned and errors among them, by falling threshold."""
         at_level = np.add(self.right, self.wrong, dtype=np.float64)[..., ::-1]
         return np.cumsum(at_level, axis=-1), np.cumsum(self.wrong[..., ::-1], axis=-1, dtype=np.float64)
 
-    @cached_property
+    @property
     def wrong_below(self) -> Floats:
         """Wrong answers withheld halfway through each level, by rising threshold."""
         return np.asarray(np.cumsum(self.wrong, axis=-1, dtype=np.float64) - self.wrong / 2)
+
+    @cached_property
+    def cutoffs(self) -> Floats:
+        """The thresholds, and NaN, which returns nothing."""
+        return np.append(self.threshold, np.nan)
+
+    @cached_property
+    def missed_chance(self) -> Floats:
+        """Right and withheld / all rows at every cutoff, the system's own non-returns aside."""
+        return np.asarray(np.concatenate([[0.0], np.cumsum(self.right, dtype=np.float64)]) / self.total)
 
     @cached_property
     def values(self) -> dict[Any, Any]:
