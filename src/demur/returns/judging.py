@@ -429,6 +429,19 @@ def refuse_missing(survey: pl.DataFrame, unranked: Sequence[str], rules: Rules, 
         raise DataError("has no column confidence", where=table.where, fix=fix)
 
 
+def refuse_ranked_in_part(frame: pl.DataFrame, unranked: Sequence[str], tables: Sequence[Table]) -> None:
+    """Refuses a system that has confidences in one table and none in another."""
+    answers = frame.filter("answered", pl.col("system").is_in(list(unranked)))
+    ranked = answers.filter(pl.col("confidence") != LOWEST)
+    if ranked.is_empty():
+        return
+    system = ranked["system"][0]
+    lacking = answers.filter(pl.col("system") == system, pl.col("confidence") == LOWEST)
+    place = tables[lacking[SOURCE][0]].place(lacking[ROW][0])
+    rule = f'is missing for an answer, though other answers of system "{system}" have one'
+    raise DataError(rule, where=f"{place}: confidence", fix=RANK_LOWEST)
+
+
 def unranked_notes(unranked: Collection[str], systems: int) -> list[str]:
     """Says which of the systems have no confidences."""
     if not unranked:

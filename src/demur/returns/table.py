@@ -340,7 +340,7 @@ def _assemble(given: Iterator[Table], names: Sequence[str], notes: Sequence[str]
     notes += [*counted(part.recognised for part in parts), *(note for part in parts for note in part.notes)]
     if reading.missing_confidence == "error":
         unranked = tuple(dict.fromkeys(system for part in parts for system in part.unranked))
-        _refuse_ranked_in_part(frame, unranked, tables)
+        judging.refuse_ranked_in_part(frame, unranked, tables)
         notes += judging.unranked_notes(unranked, len(systems_of(frame)) if unranked else 0)
     frame = frame.drop(ROW, SOURCE, CORRECT, TRIAL)
     if frame.height < CATEGORISED_ROWS * len(tables):  # the pieces of longer tables are joined only where it helps
@@ -692,16 +692,3 @@ def _foreign_labels(frame: pl.DataFrame) -> list[str]:
     right = judged.filter(judging.compared(CORRECT)).group_by("system").agg(nw.col("right").any())
     systems = sorted(collected(right.filter(~nw.col("right")))["system"])
     return judging.refuse_foreign_labels(judged, systems, (), lists=True, correct=CORRECT)
-
-
-def _refuse_ranked_in_part(frame: pl.DataFrame, unranked: Sequence[str], tables: Sequence[Table]) -> None:
-    """Refuses a system that has confidences in one table and none in another."""
-    answers = frame.filter("answered", pl.col("system").is_in(list(unranked)))
-    ranked = answers.filter(pl.col("confidence") != judging.LOWEST)
-    if ranked.is_empty():
-        return
-    system = ranked["system"][0]
-    lacking = answers.filter(pl.col("system") == system, pl.col("confidence") == judging.LOWEST)
-    place = tables[lacking[SOURCE][0]].place(lacking[ROW][0])
-    rule = f'is missing for an answer, though other answers of system "{system}" have one'
-    raise DataError(rule, where=f"{place}: confidence", fix=judging.RANK_LOWEST)
