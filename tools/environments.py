@@ -9,7 +9,7 @@ import subprocess
 import sys
 import tempfile
 import zipfile
-from collections.abc import Iterator
+from collections import Counter
 from itertools import product
 from pathlib import Path
 
@@ -41,23 +41,25 @@ def build(folder: Path) -> tuple[Path, Path]:
     return wheel, sdist
 
 
-def pythons(asked: list[str]) -> Iterator[str]:
-    """Those of the versions that are here, or that uv can fetch."""
-    for version in asked:
-        done = subprocess.run(["uv", "python", "find", version], capture_output=True)
-        if done.returncode and subprocess.run(["uv", "python", "install", version], capture_output=True).returncode:
-            print(f"SKIPPED Python {version}: not here, and it could not be fetched")
-        else:
-            yield version
+def is_there(python: str) -> bool:
+    """Whether a version of Python is here, or uv can fetch it."""
+    found = subprocess.run(["uv", "python", "find", python], capture_output=True).returncode == 0
+    return found or subprocess.run(["uv", "python", "install", python], capture_output=True).returncode == 0
 
 
-def size_of(folder: Path) -> int:
-    """Bytes of the files below a folder, but for compiled ones, which come with the first start."""
-    return sum(one.stat().st_size for one in folder.rglob("*") if one.is_file() and one.suffix != ".pyc")
+def size_of(folder: Path) -> str:
+    """Megabytes of the packages in a folder, and the three largest; without compiled files, made at the first start."""
+    sizes: Counter[str] = Counter()
+    for one in folder.rglob("*"):
+        if one.is_file() and one.suffix != ".pyc":
+            package = one.relative_to(folder).parts[0].partition(".")[0]
+            sizes[package] += one.stat().st_size
+    largest = ", ".join(f"{name} {size / 1e6:.0f}" for name, size in sizes.most_common(3))
+    return f"{sizes.total() / 1e6:.0f} MB ({largest})"
 
 
-def attempt(package: Path, python: str, resolution: str, folder: Path, extras: str) -> str:
-    """Installs a package into a clean environment, runs the command there, and says how large it is."""
+def attempt(package: Path, python: str, resolution: str, folder: Path, extras: str) -> tuple[str, str]:
+    """Installs a package into a clean environment, runs the command there; gives its size, and the versions in it."""
     home = folder / f"{package.suffix[1:]}-{python}-{resolution}{'-all' if extras else ''}"
     run("uv", "venv", "--quiet", "--python", python, home)
     binaries = home / ("Scripts" if os.name == "nt" else "bin")
@@ -66,8 +68,8 @@ def attempt(package: Path, python: str, resolution: str, folder: Path, extras: s
     (home / "log.jsonl").write_text(LOG, encoding="utf-8")
     for command in (["doctor"], ["score", "log.jsonl", "--json"], *([["demo", "--quiet"]] if extras else [])):
         run(binaries / "python", "-m", "demur", *command, cwd=home)
-    size = size_of(next(home.glob("[Ll]ib*/**/site-packages")))
-    return f"{size / 1e6:.0f} MB"
+    versions = run("uv", "pip", "freeze", "--quiet", "--exclude", "demur", "--python", home)
+    return size_of(next(home.glob("[Ll]ib*/**/site-packages"))), versions
 
 
 def main() -> None:
@@ -80,13 +82,20 @@ def main() -> None:
         folder = Path(work)
         wheel, sdist = build(folder)
         print(f"{wheel.name}: {wheel.stat().st_size / 1e6:.1f} MB; {sdist.name}: {sdist.stat().st_size / 1e6:.1f} MB")
-        for python, resolution in product(pythons(asked.python or list(PYTHONS)), RESOLUTIONS):
+        tried = {python: is_there(python) for python in asked.python or PYTHONS}
+        versions: dict[tuple[str, str], set[str]] = {}
+        for python, resolution in product((python for python, there in tried.items() if there), RESOLUTIONS):
             for package, extras in ((wheel, ""), (sdist, ""), *([(wheel, "[all]")] if asked.extras else [])):
-                size = attempt(package, python, resolution, folder, extras)
-                print(
-                    f"ok  {package.suffix[1:]}{extras} on Python {python}, {resolution} dependencies: {size}",
-                    flush=True,
-                )
+                size, installed = attempt(package, python, resolution, folder, extras)
+                versions.setdefault((python, extras), set()).add(installed)
+                what = f"{package.suffix[1:]}{extras} on Python {python}, {resolution} dependencies"
+                print(f"ok  {what}: {size}", flush=True)
+        for (python, extras), different in versions.items():
+            if len(different) == 1:
+                print(f"NOT SHOWN on Python {python}{extras}: this index has one version of each, lowest is highest")
+        for python, there in tried.items():
+            if not there:
+                print(f"SKIPPED Python {python}: not here, and uv cannot fetch it")
 
 
 if __name__ == "__main__":

@@ -50,7 +50,7 @@ if TYPE_CHECKING:
     from demur.understanding.jobs import grade, question_pairs, respond, train, train_grader, tune
     from demur.understanding.relevance import RelevanceClassifier, load_model, save_model
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 
 _HOMES = {
     "returns.jobs": (
