@@ -30,7 +30,7 @@ settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "quick"))
 GROUP = "spark"
 ON_CLUSTER = re.compile(rf"[\[-]{GROUP}[\]-]")
 BROWSER = "tests/browser/"
-LONGEST = (GROUP, BROWSER, "tests/golden/", "tests/test_docs.py")
+LONGEST = (GROUP, BROWSER, "tests/golden/", "tests/test_docs.py", "tests/apps/test_jobs.py", "tests/test_house.py")
 """What is handed out first, so that all processes end at about the same time."""
 NEEDED = {
     "the Spark tests need": "SPARK WAS NOT TESTED",
