@@ -21,8 +21,8 @@ if TYPE_CHECKING:
     from demur.nbest_lists.jobs import compare_nbest, import_slf, nbest, read_nbest
     from demur.nbest_lists.table import NBest, NBestReading
     from demur.outcome.jobs import compare_outcomes, fit_outcome, majority_baseline, predict_outcome, regress
-    from demur.reports.jobs import report
-    from demur.returns.engine_jobs import merge, verify_engine, watch
+    from demur.reports.jobs import report, verify_engine
+    from demur.returns.engine_jobs import merge, watch
     from demur.returns.jobs import (
         apply_recalibration,
         classes,
@@ -64,14 +64,14 @@ _HOMES = {
         "threshold",
         "validate",
     ),
-    "returns.engine_jobs": ("merge", "verify_engine", "watch"),
+    "returns.engine_jobs": ("merge", "watch"),
     "importers": ("import_dstc",),
     "nbest_lists.jobs": ("compare_nbest", "import_slf", "nbest", "read_nbest"),
     "outcome.jobs": ("compare_outcomes", "fit_outcome", "majority_baseline", "predict_outcome", "regress"),
     "gold_standard.jobs": ("gold", "plan_gold", "read_trials"),
     "understanding.jobs": ("grade", "question_pairs", "respond", "train", "train_grader", "tune"),
     "judges.jobs": ("agreement",),
-    "reports.jobs": ("report",),
+    "reports.jobs": ("report", "verify_engine"),
     "core.show.citations": ("cite",),
     "returns.predictions": (
         "ErrorReturnDisplay",

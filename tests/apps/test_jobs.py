@@ -33,6 +33,7 @@ from demur.lab import wizards
 from demur.nbest_lists.jobs import IMPORT_JOBS as SLF_JOBS
 from demur.nbest_lists.jobs import JOBS as NBEST_JOBS
 from demur.outcome.jobs import JOBS as OUTCOME_JOBS
+from demur.reports.jobs import CHECK_JOBS
 from demur.reports.jobs import JOBS as REPORT_JOBS
 from demur.returns.jobs import JOBS as RETURN_JOBS
 from demur.store.jobs import JOBS as STORE_JOBS
@@ -46,7 +47,7 @@ from reference.outcome import study
 
 QUESTIONS = (
     *(RETURN_JOBS, NBEST_JOBS, OUTCOME_JOBS, GOLD_JOBS, JUDGE_JOBS),
-    *(REPORT_JOBS, STORE_JOBS, UNDERSTANDING_JOBS, STUDY_JOBS),
+    *(REPORT_JOBS, CHECK_JOBS, STORE_JOBS, UNDERSTANDING_JOBS, STUDY_JOBS),
 )
 JOBS = tuple(job for jobs in (*QUESTIONS, lab_jobs.JOBS) for job in jobs)
 

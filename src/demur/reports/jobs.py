@@ -4,7 +4,7 @@ Only light modules are imported here, as every command loads this one for its he
 """
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from demur.core.jobs import Job, Option, job
 from demur.core.options import (
@@ -36,6 +36,7 @@ from demur.returns.options import (
 
 if TYPE_CHECKING:
     from demur.reports.report import Report
+    from demur.reports.verify import Verification
 
 
 def named_file_and_kind(text: str) -> tuple[str, Kind]:
@@ -169,6 +170,26 @@ def _as_tables(data: tuple[Any, ...], classes: Sequence[str] | None) -> Sequence
     return tables_of(data, classes)
 
 
+@job
+def verify_engine(
+    *,
+    engine: Annotated[
+        Literal["polars", "duckdb", "spark"] | None,
+        Option("Verify this engine; without it, every one that is installed."),
+    ] = None,
+    spark_master: Annotated[
+        str | None, Option("The cluster to verify; by default this machine.", metavar="URL")
+    ] = None,
+    rows: Annotated[int, Option("Rows of the log made for it.", minimum=100, metavar="N")] = 20_000,
+    seed: Annotated[int, Option("Seed of the log made for it.", minimum=0)] = 0,
+    step: Step = silent,
+) -> "Verification":
+    """Does an engine, or your cluster, give the numbers that memory gives? Every measure and count is compared."""
+    from demur.reports.verify import verify_engines
+
+    return verify_engines(engine, spark_master, rows=rows, seed=seed, step=step)
+
+
 JOBS = (
     Job(
         "report",
@@ -180,5 +201,15 @@ JOBS = (
         "of --fail-if is a test case) and may be repeated; without it a summary is all there is. A CI job appends the "
         ".md to its summary page. Figures are written as .svg, .png or .pdf: the error-return plot, or those that "
         "--figure names.",
+    ),
+)
+CHECK_JOBS = (
+    Job(
+        "verify-engine",
+        verify_engine,
+        present="demur.reports.verify:of_verification",
+        example="demur verify-engine --spark-master spark://host:7077",
+        figures=False,
+        fails=lambda found: not found.holds,
     ),
 )

@@ -32,7 +32,6 @@ from demur.returns.options import (
 if TYPE_CHECKING:
     from demur.returns.evaluate import Evaluations
     from demur.returns.sweep_files import SweepFile
-    from demur.returns.verify import Verification
 
 MOST_NOTES = 20
 """Notes of merged parts that are shown; a sweep written with -o keeps all of them."""
@@ -131,26 +130,6 @@ def watch(
     return found
 
 
-@job
-def verify_engine(
-    *,
-    engine: Annotated[
-        Literal["polars", "duckdb", "spark"] | None,
-        Option("Verify this engine; without it, every one that is installed."),
-    ] = None,
-    spark_master: Annotated[
-        str | None, Option("The cluster to verify; by default this machine.", metavar="URL")
-    ] = None,
-    rows: Annotated[int, Option("Rows of the log made for it.", minimum=100, metavar="N")] = 20_000,
-    seed: Annotated[int, Option("Seed of the log made for it.", minimum=0)] = 0,
-    step: Step = silent,
-) -> "Verification":
-    """Does an engine, or your cluster, give the numbers that memory gives? Every measure and count is compared."""
-    from demur.returns.verify import verify_engines
-
-    return verify_engines(engine, spark_master, rows=rows, seed=seed, step=step)
-
-
 def _first(lines: tuple[str, ...], kind: str) -> tuple[str, ...]:
     rest = f"{len(lines) - MOST_NOTES:,} more {kind} of the parts; -o WHOLE.sweep keeps them all"
     return lines if len(lines) <= MOST_NOTES else (*lines[:MOST_NOTES], rest)
@@ -169,12 +148,4 @@ WATCH = Job(
     "demur.returns.presentation:of_scores",
     "demur watch lake --every 1d --keep sweeps --since 2026-01-01",
     endings=SWEEPS,
-)
-VERIFY_ENGINE = Job(
-    "verify-engine",
-    verify_engine,
-    present="demur.returns.verify:of_verification",
-    example="demur verify-engine --spark-master spark://host:7077",
-    figures=False,
-    fails=lambda found: not found.holds,
 )

@@ -13,7 +13,7 @@ from demur.core.options import By, Level, NoSeed, Replicates, Sampling, Seed, Wh
 from demur.core.show.results import Step, silent
 from demur.errors import UsageError
 from demur.importers.choices import reads_logs
-from demur.returns.engine_jobs import MERGE, SWEEPS, VERIFY_ENGINE, WATCH
+from demur.returns.engine_jobs import MERGE, SWEEPS, WATCH
 from demur.returns.options import (
     EVERYWHERE,
     OUT_OF_SCOPE,
@@ -623,5 +623,4 @@ JOBS = (
         endings=tuple((ending, "demur.returns.recalibration:write_log") for ending in _ROWS),
     ),
     Job("validate", validate, f"{_VIEWS}:of_validation", "demur validate run.jsonl", figures=False),
-    VERIFY_ENGINE,
 )

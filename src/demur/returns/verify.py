@@ -1,11 +1,11 @@
-"""Does an engine give the numbers that arrays give? Checked on a sample log, and shown."""
+"""Does an engine give the numbers that arrays give? Every measure, count, comparison and change of a sample log."""
 
 from __future__ import annotations
 
 import math
 from collections import Counter
 from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from typing import Any
 
 import narwhals as nw
@@ -13,9 +13,7 @@ import numpy as np
 import polars as pl
 
 from demur.core.arrays import Array
-from demur.core.engines.engine import ENGINES, title_of, why_absent
-from demur.core.show.presentation import Presentation, ResultTable
-from demur.core.show.results import Step, plain, silent
+from demur.core.show.results import plain, silent
 from demur.core.stats.calibration import cell_totals
 from demur.core.stats.measure import Measure, Score, SweepMeasure, TermMeasure, term_totals
 from demur.core.stats.resampling import Rows
@@ -25,18 +23,23 @@ from demur.returns.classes import MEASURES, Confusion, ConfusionMeasure, labelle
 from demur.returns.comparison.contrasts import area_contrast, right_contrast
 from demur.returns.comparison.counted import systems_in_engine
 from demur.returns.comparison.systems import ComparedSystems, RowsTogether
-from demur.returns.counting import EXACT_UP_TO, Counting, holder_of, lazy_of_frame, tallies
+from demur.returns.counting import EXACT_UP_TO, Counting, lazy_of_frame, tallies, tallies_of_frame
+from demur.returns.drift.analysis import drift
+from demur.returns.drift.changes import Log
 from demur.returns.engine_judging import judge_lazily
 from demur.returns.pairing import pair
 from demur.returns.scope import VIEWS, ScopeMeasure
 from demur.returns.table import Reading, read_data, responses
-from demur.returns.tally import Tally
+from demur.returns.tally import Tally, total
 
 TOLERANCE = 1e-12
 """How far the order of adding fractions may move a value, as a share of it, or of 1 where it is smaller."""
 
 _SHARED = (SweepMeasure.reduce, ConfusionMeasure.reduce, ScopeMeasure.reduce)
 """Reductions that are one and the same for all measures that have them, and look at the rows in the same way."""
+
+NOT_COUNTED_BY_BUCKET = ("answers.distance", "withheld", "failed", "out_of_scope")
+"""Changes of logs that follow from single rows, or from their labels."""
 
 _LABELS = ("opening hours", "tickets", "wo ist die Garderobe?", "トイレ", "café 🥐", "naïve")
 
@@ -160,6 +163,38 @@ def comparison_differences(hold: Callable[[pl.DataFrame], Any], raw: pl.DataFram
         EngineDifference(f"comparison, {name}", mine[name], value, abs(mine[name] - value), whole and "only" in name)
         for name, value in expected.items()
     )
+
+
+def day_differences(hold: Callable[[pl.DataFrame], Any], raw: pl.DataFrame) -> tuple[EngineDifference, ...]:
+    """What an engine finds of two days, whose rows `hold` hands over, beside what memory finds.
+
+    The counts of both days added up, as `merge` and `watch` do, and every change from the first to the second that
+    `drift` shows. Confidences have two decimals, so that no level is joined with another.
+
+    >>> found = day_differences(lambda frame: frame.lazy(), sample_log(500, seed=0).drop("weight"))
+    >>> all(one.holds for one in found), len(found)
+    (True, 6)
+    """
+    rounded = raw.with_columns(pl.col("confidence").round(2))
+    days = [rounded.head(raw.height // 2), rounded.tail(-(raw.height // 2))]
+    counted = [tallies(judge_lazily(hold(day), reading=Reading(), system="log"))[0] for day in days]
+    judged = [responses(day, system="log").frame for day in days]
+    (whole,) = tallies_of_frame(responses(rounded, system="log").frame)
+    exact = "weight" not in raw.columns
+    added = _tally_difference(total(counted), whole, what="counts of two days, added up", whole=exact)
+    found, expected = (
+        {name: one.difference.value for name, one in drift(*logs, replicates=50).changes.items()}
+        for logs in (
+            [Log.of_tally(name, tally) for name, tally in zip("ab", counted, strict=True)],
+            [Log.of(name, rows, judged=True) for name, rows in zip("ab", judged, strict=True)],
+        )
+    )
+    changes = [
+        EngineDifference(f"change from a day to the next, {name}", found[name], value, abs(found[name] - value), False)
+        for name, value in expected.items()
+        if name not in NOT_COUNTED_BY_BUCKET
+    ]
+    return (added, *changes)
 
 
 def other_answers(raw: pl.DataFrame) -> pl.DataFrame:
@@ -301,87 +336,3 @@ def sample_log(n: int, seed: int) -> pl.DataFrame:
             "failed": failed,
         }
     ).with_columns(pl.when(~pl.lit(pl.Series(silent))).then(pl.col("prediction", "confidence")))
-
-
-@dataclass(frozen=True, slots=True)
-class Verification:
-    """Engines compared with arrays; notes say which engines were left out, and why."""
-
-    engines: tuple[Equality, ...]
-    notes: tuple[str, ...] = ()
-
-    @property
-    def holds(self) -> bool:
-        """Whether every engine gives the same numbers."""
-        return all(one.holds for one in self.engines)
-
-    def to_dict(self) -> dict[str, Any]:
-        """The comparisons as plain values."""
-        engines = [one.to_dict() for one in self.engines]
-        return {"holds": self.holds, "engines": engines, "notes": list(self.notes), "warnings": []}
-
-
-def verify_engines(
-    engine: str | None, spark_master: str | None, *, rows: int, seed: int, step: Step = silent
-) -> Verification:
-    """Compare an engine, or every one that is installed, with arrays on a log made for it."""
-    if spark_master is not None and engine not in (None, "spark"):
-        raise UsageError("`spark_master` goes with `engine` spark")
-    if engine is None and spark_master is not None:
-        engine = "spark"
-    absent = {} if engine is not None else {name: why_absent(name) for name in ENGINES}
-    chosen = (engine,) if engine is not None else tuple(name for name in ENGINES if absent[name] is None)
-    compared = []
-    for done, name in enumerate(chosen):
-        step(f"asking {title_of(name)}", done, len(chosen))
-        compared.append(_verify(name, spark_master, rows, seed))
-    notes = tuple(f"{title_of(name)} left out: {reason}" for name, reason in absent.items() if reason is not None)
-    return Verification(tuple(compared), notes)
-
-
-def _verify(engine: str, spark_master: str | None, rows: int, seed: int) -> Equality:
-    """Every measure and every count, of rows that weigh alike and of rows that do not."""
-    held = holder_of(engine, spark_master)
-    weighted = sample_log(rows, seed)
-    found: list[EngineDifference] = []
-    for about, raw in (("", weighted.drop("weight")), (" (weighted rows)", weighted)):
-        judged = judged_columns(raw)
-        compared = (*differences(held(judged), judged), *tally_differences(held(raw), raw))
-        compared += comparison_differences(held, raw)
-        found += [replace(one, measure=f"{one.measure}{about}") for one in compared]
-    return Equality(engine, rows, tuple(found))
-
-
-def of_verification(found: Verification) -> Presentation:
-    """How the comparison of engines with rows in memory is shown."""
-    engines = found.engines
-    return Presentation(
-        title="Engines against memory",
-        sentences=tuple(_sentence(one) for one in engines),
-        tables=tuple(_equality_table(one) for one in engines),
-        figures=(),
-        data=lambda: pl.concat([one.frame().select(pl.lit(one.engine).alias("engine"), pl.all()) for one in engines]),
-        document=found.to_dict(),
-        notes=found.notes,
-    )
-
-
-def _sentence(one: Equality) -> str:
-    name, many = title_of(one.engine), f"{len(one.differences)} numbers of {one.n:,} rows"
-    if one.holds:
-        exact = f"the {sum(each.exact for each in one.differences)} that follow from whole counts"
-        return f"{name}: no differences in {many}; {exact} are the same to the last bit."
-    worst = ", ".join(each.measure for each in one.faults[:5])
-    return f"{name}: {len(one.faults)} of {many} differ: {worst}."
-
-
-def _equality_table(one: Equality) -> ResultTable:
-    name = title_of(one.engine)
-    rows = []
-    for each in one.differences:
-        same = "same" if each.difference == 0 else "same but for the last digits"
-        values = ("undefined" if value != value else f"{value:.10g}" for value in (each.value, each.expected))
-        apart = "0" if each.difference == 0 else f"{each.difference:.1e}"
-        rows.append((each.measure, *values, apart, same if each.holds else "DIFFERS"))
-    columns = ("number", name, "in memory", "difference", "verdict")
-    return ResultTable(f"{name}, {one.n:,} rows", columns, tuple(rows))

@@ -48,6 +48,7 @@ from demur.lab.jobs import JOBS as LAB_JOBS
 from demur.nbest_lists.jobs import IMPORT_JOBS as SLF_JOBS
 from demur.nbest_lists.jobs import JOBS as NBEST_JOBS
 from demur.outcome.jobs import JOBS as OUTCOME_JOBS
+from demur.reports.jobs import CHECK_JOBS
 from demur.reports.jobs import JOBS as REPORT_JOBS
 from demur.returns.jobs import JOBS as RETURN_JOBS
 from demur.returns.options import (
@@ -424,6 +425,7 @@ COMMANDS: tuple[tuple[Sequence[Job], Run], ...] = (
     ([FOLLOW], call),
     (NBEST_JOBS, run_job),
     (REPORT_JOBS, run_report),
+    (CHECK_JOBS, run_job),
     ((*OUTCOME_JOBS, *GOLD_JOBS), run_job),
     ([JUDGE], call),
     ((*JUDGE_JOBS, *STORE_JOBS), run_job),
