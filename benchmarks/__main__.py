@@ -24,6 +24,7 @@ from benchmarks import (
     returns,
     smoothing,
     startup,
+    study,
     understanding,
     workbench,
 )
@@ -51,6 +52,7 @@ FAMILIES: dict[str, Callable[[], Iterator[Line]]] = {
     "gold": gold.lines,
     "understanding": understanding.lines,
     "dialogue": dialogue.lines,
+    "study": study.lines,
     "workbench": workbench.lines,
     "many": many.lines,
 }

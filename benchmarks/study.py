@@ -1,4 +1,4 @@
-"""A study under load: 200 dialogues at once, from send to delivery, every event on the disk before it is delivered."""
+"""A study under load: from send to delivery with every event on the disk before, and what kill -9 loses (nothing)."""
 
 from __future__ import annotations
 
@@ -12,8 +12,9 @@ import sys
 import tempfile
 import time
 import urllib.request
-from collections.abc import Iterator
-from contextlib import AsyncExitStack, contextmanager
+from collections import Counter
+from collections.abc import Callable, Iterator
+from contextlib import AsyncExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +24,8 @@ DIALOGUES, SECONDS, PACE = 200, 20.0, 4.0
 """Dialogues at once, how long they talk, and seconds between the utterances of one."""
 BAR = 50.0
 """Milliseconds from send to delivery, of 99 in 100."""
+TALKERS, KILLS = 40, 10
+"""Participants who talk to a system without a pause, and how often the server is killed meanwhile."""
 
 DESIGN = """
 name = "load"
@@ -55,8 +58,16 @@ text = "We open at ten o'clock."
 
 def lines() -> Iterator[Line]:
     """Every figure of the family."""
-    with tempfile.TemporaryDirectory() as folder, _served(Path(folder) / "load") as (base, tokens, process):
-        times, spent = asyncio.run(_load(base, tokens, process))
+    yield from _delivery()
+    yield from _killed()
+
+
+def _delivery() -> Iterator[Line]:
+    names = ", ".join(f'"w{number:03}"' for number in range(DIALOGUES))
+    with tempfile.TemporaryDirectory() as folder:
+        (Path(folder) / "study.toml").write_text(DESIGN.format(names=names), encoding="utf-8")
+        with _served(folder) as (base, tokens, process):
+            times, spent = asyncio.run(_load(base, tokens, process))
     times.sort()
     who = f"{DIALOGUES} participants and {DIALOGUES} wizards who answer at once"
     against = f"half of the time from utterance to answer, {len(times):,} times; {who}; one utterance each {PACE:g} s"
@@ -67,13 +78,32 @@ def lines() -> Iterator[Line]:
     yield Line(f"study, {DIALOGUES} dialogues: processor of the server for an exchange", each, "ms CPU", None, against)
 
 
+def _killed() -> Iterator[Line]:
+    """What is missing after the server was killed again and again, of all that it had acknowledged."""
+    from demur.study.export import StudyRecord
+
+    with tempfile.TemporaryDirectory() as folder:
+        text = DESIGN.format(names="").replace('kind = "wizard"', 'kind = "python"\ncall = "echo:answer"')
+        (Path(folder) / "study.toml").write_text(text, encoding="utf-8")
+        (Path(folder) / "echo.py").write_text("def answer(conversation):\n    return 'Yes.'\n", encoding="utf-8")
+        people = asyncio.run(_survive(folder))
+        record = StudyRecord.of(folder)
+    said = Counter(event.body["text"] for event in record.of_kind("said"))
+    acknowledged = [text for one in people for text in one.acknowledged]
+    going_on = sum(talk.state == "talking" for talk in record.state.talks.values())
+    against = f"{len(acknowledged):,} utterances acknowledged to {TALKERS} participants; kill -9 {KILLS} times"
+    for what, value in (
+        ("acknowledged utterances lost", len(set(acknowledged) - set(said))),
+        ("utterances doubled", sum(times - 1 for times in said.values())),
+        ("dialogues that do not go on", TALKERS - going_on + sum(one.stopped for one in people)),
+    ):
+        yield Line(f"study, {TALKERS} dialogues, killed {KILLS} times: {what}", value, "times", 0, against)
+
+
 @contextmanager
-def _served(folder: Path) -> Iterator[tuple[str, dict[str, str], int]]:
-    """A server of the study: its address, the tokens of its links, and its process."""
-    folder.mkdir()
-    names = ", ".join(f'"w{number:03}"' for number in range(DIALOGUES))
-    (folder / "study.toml").write_text(DESIGN.format(names=names), encoding="utf-8")
-    command = [sys.executable, "-m", "demur", "study", "serve", str(folder), "--port", "0"]
+def _served(folder: str, port: str = "0") -> Iterator[tuple[str, dict[str, str], int]]:
+    """A server of a study: its address, the tokens of its links, and its process, which is killed at the end."""
+    command = [sys.executable, "-m", "demur", "study", "serve", folder, "--port", port]
     with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as process:
         assert process.stderr is not None
         links: dict[str, str] = {}
@@ -103,6 +133,8 @@ class _Client:
         self.base, self.role, self.cookie = base, role, cookie
         self.view: dict[str, Any] = {}
         self.number = 0
+        self.taken: set[str] = set()
+        """Ids of messages that were acknowledged."""
         self.changed = asyncio.Condition()
 
     async def open(self, stack: AsyncExitStack) -> None:
@@ -119,26 +151,91 @@ class _Client:
             ping_interval=None,
         )
         self.socket = await stack.enter_async_context(opening)
+        self.view, self.closed = {}, False
         self.reading = asyncio.create_task(self._read())
         await self.until(lambda: bool(self.view))
 
     async def _read(self) -> None:
-        async for frame in self.socket:
-            content = json.loads(frame)
-            if "view" in content:
+        from websockets.exceptions import ConnectionClosed
+
+        with suppress(ConnectionClosed):
+            async for frame in self.socket:
+                content = json.loads(frame)
                 async with self.changed:
-                    self.view = content["view"]
+                    self.view = content.get("view", self.view)
+                    self.taken |= {content["ack"]} if "ack" in content else set()
                     self.changed.notify_all()
+        async with self.changed:
+            self.closed = True
+            self.changed.notify_all()
 
     async def send(self, kind: str, **fields: Any) -> None:
         """Send a message."""
         self.number += 1
         await self.socket.send(json.dumps({"kind": kind, "id": f"message-{self.number:06}", **fields}))
 
-    async def until(self, holds: Any) -> None:
-        """Wait until what is shown is so."""
+    async def until(self, holds: Callable[[], Any]) -> None:
+        """Wait until something holds; a connection that ends before is an error."""
         async with self.changed:
-            await self.changed.wait_for(holds)
+            await self.changed.wait_for(lambda: self.closed or holds())
+            if not holds():
+                raise ConnectionResetError("the server is gone")
+
+
+class _Talker(_Client):
+    """A participant who talks without a pause, and sends again what was not acknowledged when the server died."""
+
+    def __init__(self, base: str, cookie: str) -> None:
+        super().__init__(base, "participant", cookie)
+        self.acknowledged: list[str] = []
+        self.stopped = False
+
+    async def begin(self, stack: AsyncExitStack) -> None:
+        """Take part, up to the first utterance."""
+        await self.open(stack)
+        await self.send("consent", agree=True)
+        await self.until(lambda: self.view["stage"] == "briefing")
+        await self.send("begin")
+        await self.until(lambda: self.view["stage"] == "talking")
+
+    async def talk(self, stack: AsyncExitStack) -> None:
+        """Talk until the server dies; to another server after that."""
+        from websockets.exceptions import ConnectionClosed
+
+        with suppress(ConnectionClosed, OSError):
+            if self.closed:
+                await self.open(stack)
+                self.stopped |= self.view["stage"] != "talking"
+            while True:
+                await self.until(lambda: not self.view["waiting"])
+                await self._say()
+                await asyncio.sleep(0.25)  # no faster than the server takes messages
+
+    async def _say(self) -> None:
+        """Say something, under the id of the last message where that was not acknowledged."""
+        if f"message-{self.number:06}" not in self.taken:
+            self.number -= 1
+        number = self.number + 1
+        text = f"{self.cookie[-6:]} says {number}"
+        await self.send("say", text=text)
+        await self.until(lambda: f"message-{number:06}" in self.taken)
+        self.acknowledged.append(text)
+
+
+async def _survive(folder: str) -> list[_Talker]:
+    """Participants who have talked while the server was killed, and to one more that goes on."""
+    chance, people, port = random.Random(1), list[_Talker](), "0"
+    for _ in range(KILLS + 1):
+        async with AsyncExitStack() as stack:
+            with _served(folder, port) as (base, tokens, _):
+                port = base.rpartition(":")[2]
+                for _ in range(TALKERS - len(people)):
+                    people.append(_Talker(base, await asyncio.to_thread(_join, base, tokens["Participants"])))
+                    await people[-1].begin(stack)
+                talks = [asyncio.create_task(one.talk(stack)) for one in people]
+                await asyncio.sleep(2 + 2 * chance.random())
+            await asyncio.gather(*talks)
+    return people
 
 
 async def _load(base: str, tokens: dict[str, str], process: int) -> tuple[list[float], float]:

@@ -96,7 +96,7 @@ def test_more_sentences_raise_the_wser_and_lower_ice_and_oracle_at_every_noise(i
     document = found(inside, "lengths", "--kept", "20,1,5,5", "-o", "f.svg")
     rows = pl.DataFrame(document["rows"], infer_schema_length=None)
     assert document["by"] == "noise"
-    assert rows["condition"].unique(maintain_order=True).to_list() == ["35.3 dB", "10.2 dB", "3.5 dB"]
+    assert rows["condition"].unique(maintain_order=True).to_list() == ["WER 11 %", "WER 26 %", "WER 39 %"]
     for condition in rows["condition"].unique():
         part = rows.filter(pl.col("condition") == condition).sort("kept")
         series = {name: part.filter(measure=name)["value"].to_list() for name in ("wser", "ice", "oracle")}

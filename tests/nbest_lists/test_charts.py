@@ -24,7 +24,7 @@ def subtitle(chart):
     return " · ".join(chart.title.subtitle).replace("\N{NO-BREAK SPACE}", " ")
 
 
-def sweep_rows(conditions=("35 dB", "10 dB"), sign=1):
+def sweep_rows(conditions=("WER 11 %", "WER 26 %"), sign=1):
     rows = [
         (name, kept, sign * (1 + place + 1 / kept), sign * (0.9 + place + 1 / kept), sign * (1.1 + place + 1 / kept))
         for place, name in enumerate(conditions)

@@ -132,10 +132,10 @@ def conditions(
     parser: ParserCommand = None,
     by: Annotated[str | None, Option("The column of noise; of the bundled study, noise.", metavar="COLUMN")] = None,
     noisy: Annotated[
-        str | None, Option("Its value under noise; default: 10.2 dB, or that of highest ICE.", metavar="NAME")
+        str | None, Option("Its value under noise; default: WER 26 %, or that of highest ICE.", metavar="NAME")
     ] = None,
     clean: Annotated[
-        str | None, Option("Its value without; default: 35.3 dB, or that of lowest ICE.", metavar="NAME")
+        str | None, Option("Its value without; default: WER 11 %, or that of lowest ICE.", metavar="NAME")
     ] = None,
     few: Annotated[int, Option("Sentences of the short lists.", minimum=1)] = 5,
     many: Annotated[int, Option("Sentences of the long lists.", minimum=2)] = 100,
@@ -160,7 +160,7 @@ def conditions(
     settings = {"floor": floor, "level": level, "replicates": replicates, "seed": seed}
     study = _study(files, reading, grammar, parser, settings, many, acoustic_scale, step)
     values = None if noisy is None or clean is None else (noisy, clean)
-    values = values if values or files else ("10.2 dB", "35.3 dB")  # as in the paper
+    values = values if values or files else ("WER 26 %", "WER 11 %")
     return condition_table(study, by=by, few=few, many=many, values=values, step=step)
 
 
