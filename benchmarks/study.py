@@ -13,7 +13,7 @@ import tempfile
 import time
 import urllib.request
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import AsyncExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import Any
@@ -174,7 +174,7 @@ class _Client:
         self.number += 1
         await self.socket.send(json.dumps({"kind": kind, "id": f"message-{self.number:06}", **fields}))
 
-    async def until(self, holds: Callable[[], Any]) -> None:
+    async def until(self, holds: Any) -> None:
         """Wait until something holds; a connection that ends before is an error."""
         async with self.changed:
             await self.changed.wait_for(lambda: self.closed or holds())

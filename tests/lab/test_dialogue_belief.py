@@ -116,3 +116,9 @@ def test_some_mass_is_kept_for_what_a_list_does_not_have():
     town = TaskDomain.read("town")
     evidence = observe(town, [(parse_acts("affirm()"), 1.0)], Prompt("confirm", slot="food", value="thai"))
     assert evidence.weights == pytest.approx((1.0, UNLISTED * 0.3))
+
+
+def test_acts_of_one_hypothesis_keep_their_order_so_that_ties_are_decided_alike_in_every_process():
+    state = BeliefState.new(TaskDomain.read("town"))
+    state.update([(parse_acts("thankyou()&bye()&hello()&reqalts()"), 0.9)], WELCOME)
+    assert list(state.mass) == ["thankyou", "bye", "hello", "reqalts"]

@@ -155,5 +155,7 @@ def test_figures_2_and_3_are_made_of_simulated_dialogues_and_refuse_files():
     assert [curve.name for curve in found.smooths.curves] == ["state-machine", "mdp", "belief", "belief-learned"]
     with pytest.raises(UsageError, match="leave out the files"):
         oracle("calls.parquet", simulated="town")
+    with pytest.raises(UsageError, match="such as those of DSTC2 cannot show that, only a system in the loop"):
+        injected("dstc2.jsonl")
     with pytest.raises(DataError, match="does not exist"):
         reward(simulated="nowhere.toml", calls=2)

@@ -139,15 +139,17 @@ def test_with_perfect_input_every_manager_succeeds(small):
     assert clean["success"].all()
 
 
-def test_a_simulation_is_the_same_in_batches_kept_and_begun_again(tmp_path, small):
+def test_a_simulation_is_the_same_in_batches_kept_and_begun_again_by_two_processes(tmp_path, small):
     plan = SimulationPlan("town", (Condition("state-machine", ChannelSettings(noise=0.3)),), 20, batch=7)
-    begun = simulate_plan(plan, keep=tmp_path / "kept")
+    begun = simulate_plan(plan, keep=tmp_path / "kept", processes=1)
+    dialogues, turns = begun.dialogues, begun.turns
     for part in sorted((tmp_path / "kept").glob("*.parquet"))[::2]:
         part.unlink()
-    again = simulate_plan(plan, keep=tmp_path / "kept")
-    assert again.turns.equals(begun.turns)
-    names = begun.turns["dialogue"].unique(maintain_order=True)
-    assert small.turns.filter(pl.col("dialogue").is_in(names.implode())).equals(begun.turns)
+    again = simulate_plan(plan, keep=tmp_path / "kept", processes=2)
+    assert again.turns.equals(turns)
+    assert again.dialogues.equals(dialogues)
+    names = turns["dialogue"].unique(maintain_order=True)
+    assert small.turns.filter(pl.col("dialogue").is_in(names.implode())).equals(turns)
     with pytest.raises(DataError, match="with other options"):
         simulate_plan(replace(plan, seed=1), keep=tmp_path / "kept")
 

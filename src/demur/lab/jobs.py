@@ -13,7 +13,7 @@ from demur.core.options import Level, Replicates, Sampling, Seed, Where
 from demur.core.show.results import Step, silent
 from demur.errors import UsageError
 from demur.lab.dialogue.jobs import JOBS as DIALOGUE_JOBS
-from demur.lab.dialogue.jobs import NoiseLevels
+from demur.lab.dialogue.jobs import MANAGERS, DialogueTable, NoiseLevels, list_files
 from demur.lab.dialogue.jobs import confusion as confusion
 from demur.lab.dialogue.jobs import injected as injected
 from demur.lab.dialogue.jobs import learn as learn
@@ -208,23 +208,13 @@ def lengths(
 
 @job
 def reward(
-    *files: Annotated[
-        Any,
-        Argument(
-            "N-best lists with dialogues: .jsonl and others, or folders of DSTC2; default: the bundled study.",
-            metavar="[FILES]",
-            optional=True,
-        ),
-    ],
+    *files: Annotated[Any, list_files("the bundled study")],
     columns: ListColumns = None,
     where: Where = (),
     items: ItemKind = None,
     normalise: Normalise = False,
     ontology: ListOntology = None,
-    dialogues: Annotated[
-        Path | None,
-        Option("Table with dialogue, success and turns; default: these columns of the lists.", metavar="FILE"),
-    ] = None,
+    dialogues: DialogueTable = None,
     group: Annotated[str | None, Option("The column of groups, such as manager.", metavar="COLUMN")] = None,
     measure: Annotated[str, Option("What rewards are held against.", metavar="NAME")] = "ice",
     simulated: Simulated = None,
@@ -249,8 +239,7 @@ def reward(
         from demur.lab.dialogue.experiments import simulated_rewards
 
         _refuse_files(files)
-        four = ("state-machine", "mdp", "belief", "belief-learned")
-        return simulated_rewards(_loop(simulated, four, noise, calls, seed), measure, settings, step)
+        return simulated_rewards(_loop(simulated, MANAGERS[:4], noise, calls, seed), measure, settings, step)
     step("reading", 0, 2)
     return reward_experiment(
         files,

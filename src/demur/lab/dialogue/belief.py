@@ -380,7 +380,7 @@ class BeliefState:
         beliefs = self.network.acts[-1]
         self.mass = {}
         for (acts, _), belief in zip(hypotheses, beliefs, strict=False):
-            for name in {act.name for act in acts} or {""}:
+            for name in dict.fromkeys(act.name for act in acts) or ("",):
                 self.mass[name] = self.mass.get(name, 0.0) + belief
             for name in fields_asked(acts):
                 self.asked[name] = 1 - (1 - self.asked.get(name, 0.0)) * (1 - belief)

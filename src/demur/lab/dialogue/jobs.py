@@ -8,6 +8,7 @@ from demur.core.jobs import Argument, Job, Option, Output, job
 from demur.core.options import Level, Replicates, Sampling, Seed
 from demur.core.show.results import Step, silent
 from demur.errors import UsageError
+from demur.nbest_lists.jobs import scorer_names as names_in
 
 if TYPE_CHECKING:
     from demur.lab.dialogue.experiments import ConfusionSweep, Predictors, Rejection
@@ -29,8 +30,32 @@ def manager_names(text: str) -> tuple[str, ...]:
     >>> manager_names("mdp,belief"), manager_names("./mine --seed 1,2")
     (('mdp', 'belief'), ('./mine --seed 1,2',))
     """
-    names = tuple(part.strip() for part in text.split(","))
+    names = names_in(text)
     return names if set(names) <= set(MANAGERS) else (text,)
+
+
+def names_among(text: str, known: tuple[str, ...], parse: Callable[[str], tuple[str, ...]] = names_in) -> Option:
+    """An option of names, separated by commas."""
+    return Option(
+        text,
+        metavar="NAMES",
+        parse=parse,
+        takes=f"names separated by commas: {', '.join(known)}",
+        check=lambda names: len(names) > 0 and set(names) <= set(known),
+        write=",".join,
+    )
+
+
+def list_files(default: str) -> Argument:
+    """The argument of N-best lists with dialogues, and what is taken where none is named."""
+    about = f"N-best lists with dialogues: .jsonl and others, or folders of DSTC2; default: {default}."
+    return Argument(about, metavar="[FILES]", optional=True)
+
+
+DialogueTable = Annotated[
+    Path | None,
+    Option("Table with dialogue, success and turns; default: these columns of the lists.", metavar="FILE"),
+]
 
 
 def rates(text: str, most: float = 1.0) -> Option:
@@ -162,31 +187,37 @@ def learn(
 LoopDomain = Annotated["str | Path", Option("A TOML file of a domain, or town.", flag="--domain", metavar="DOMAIN")]
 LoopManagers = Annotated[
     tuple[str, ...],
-    Option(
-        "Managers separated by commas: state-machine, mdp, belief, belief-learned.",
-        metavar="NAMES",
-        parse=manager_names,
-        takes=f"names separated by commas: {', '.join(MANAGERS)}",
-        check=lambda names: len(names) > 0 and set(names) <= set(MANAGERS),
-        write=",".join,
-    ),
+    names_among("Managers separated by commas: state-machine, mdp, belief, belief-learned.", MANAGERS, manager_names),
 ]
 Qualities = Annotated[
     tuple[str, ...],
-    Option(
-        "Qualities of confidences, separated by commas.",
-        metavar="NAMES",
-        parse=lambda text: tuple(part.strip() for part in text.split(",")),
-        takes="names separated by commas: good, flat, overconfident",
-        check=lambda names: len(names) > 0 and set(names) <= {"good", "flat", "overconfident"},
-        write=",".join,
+    names_among("Qualities of confidences, separated by commas.", ("good", "flat", "overconfident")),
+]
+
+
+LoopFiles = Annotated[
+    Any,
+    Argument(
+        "None: what users say depends on what the system hears, so recorded dialogues cannot be used.",
+        metavar="[FILES]",
+        optional=True,
     ),
 ]
+
+
+def _refuse_recorded(files: tuple[Any, ...]) -> None:
+    """Say why an experiment that changes what a system hears takes no recorded dialogues."""
+    if files:
+        raise UsageError(
+            f"{files[0]}: this experiment changes what the system hears, and users would have answered otherwise; "
+            "recorded dialogues such as those of DSTC2 cannot show that, only a system in the loop (`domain`, "
+            "`manager`). `experiment predictors` and `experiment reward` read recorded dialogues"
+        )
 
 
 @job
 def confusion(
-    *,
+    *files: LoopFiles,
     domain: LoopDomain = "town",
     manager: LoopManagers = ("state-machine",),
     noise: NoiseLevels = (0.0, 0.1, 0.2, 0.3, 0.4, 0.5),
@@ -201,23 +232,15 @@ def confusion(
     """ICE of simulated dialogues by the confusion rate of the channel: section 3 of Thomson et al. (2008)."""
     from demur.lab.dialogue.experiments import Loop, confusion_experiment
 
+    _refuse_recorded(files)
     loop = Loop(str(domain), manager, noise, dialogues, confidences, seed=seed, processes=processes)
     return confusion_experiment(loop, Sampling(level, replicates, seed), step)
 
 
 @job
 def predictors(
-    *files: Annotated[
-        Any,
-        Argument(
-            "N-best lists with dialogues: .jsonl and others, or folders of DSTC2; default: simulated dialogues.",
-            metavar="[FILES]",
-            optional=True,
-        ),
-    ],
-    outcomes: Annotated[
-        Path | None, Option("Table with dialogue, success and turns; default: these columns.", metavar="FILE")
-    ] = None,
+    *files: Annotated[Any, list_files("simulated dialogues")],
+    outcomes: DialogueTable = None,
     group: Annotated[str, Option("Of files: the column of managers.", metavar="COLUMN")] = "manager",
     by: Annotated[str | None, Option("Of files: the column of conditions.", metavar="COLUMN")] = None,
     domain: LoopDomain = "town",
@@ -247,7 +270,7 @@ def predictors(
 
 @job
 def thresholds(
-    *,
+    *files: LoopFiles,
     domain: LoopDomain = "town",
     manager: LoopManagers = ("state-machine", "belief"),
     noise: NoiseLevels = (0.3,),
@@ -263,6 +286,7 @@ def thresholds(
     """Whole dialogues while the rejection threshold moves: the closing remarks of Artstein (2011) put to the test."""
     from demur.lab.dialogue.experiments import Loop, threshold_experiment
 
+    _refuse_recorded(files)
     rising = tuple(sorted(set(cutoffs)))
     loop = Loop(str(domain), manager, noise, dialogues, thresholds=rising, seed=seed, processes=processes)
     return threshold_experiment(loop, Sampling(level, seed=seed), step)
@@ -270,7 +294,7 @@ def thresholds(
 
 @job
 def injected(
-    *,
+    *files: LoopFiles,
     domain: LoopDomain = "town",
     manager: Annotated[Literal["state-machine", "belief"], Option("The manager of the guide.")] = "state-machine",
     rate: Annotated[float, Option("Share of turns with an error, where one kind is alone.", above=0, maximum=1)] = 0.2,
@@ -284,6 +308,7 @@ def injected(
     """What injected errors of chosen kinds cost, and what a model predicts: section 6 of Dzikovska et al. (2012)."""
     from demur.lab.dialogue.injected import injected_experiment
 
+    _refuse_recorded(files)
     return injected_experiment(str(domain), manager, rate=rate, dialogues=dialogues, seed=seed, level=level, step=step)
 
 

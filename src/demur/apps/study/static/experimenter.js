@@ -27,7 +27,7 @@ function view(next) {
   fault.hidden = !next.fault;
   table("conditions", ["performer", constants.x, "begun", "ended"], next.conditions.map((one) => [one.performer, one.level, one.opened, one.ended]), "");
   table("live", ["dialogue", "participant", "performer", "wizard", constants.x, "state", "turns", ""], next.live.map((one) => [one.id, one.participant, one.performer, one.wizard || "–", one.level, one.state, one.turns, ending(one.id)]), "None at the moment.");
-  const trained = (one) => (one ? `${one.done} of ${one.of}${one.finished ? (one.settled ? ", settled" : ", still changing") : ""}` : "–");
+  const trained = (one) => (one ? `${one.done} of ${one.of}${one.finished && one.shown.length > 1 ? (one.settled ? ", settled" : ", still changing") : ""}` : "–");
   table("wizards", ["wizard", "connected", "takes dialogues", "dialogue", "dialogues so far", "training"], next.wizards.map((one) => [one.name, one.connected ? "yes" : "no", one.available ? "yes" : "no", one.dialogue || "–", one.dialogues, trained(one.training)]), "No wizards in this study.");
   const known = next.wizards.filter((one) => one.dialogues).map((one) => one.name);
   document.getElementById("lone").textContent = known.length === 1 ? `${known[0]} is the only wizard so far: the band says how participants differ, and nothing of other wizards.` : "";

@@ -63,7 +63,7 @@ function showTraining(told) {
   const percent = (value) => (value === null ? "–" : `${Math.round(100 * value)} %`);
   const rows = told.shown.map((one, place) => made("tr", {}, made("th", { scope: "row" }, `Round ${place + 1}`), made("td", { class: "n" }, `${one.answers} of ${told.items}`), made("td", { class: "n" }, percent(one.right)), made("td", { class: "n" }, percent(one.changed)), made("td", { class: "n" }, `${one.seconds} s`)));
   const head = made("tr", {}, ...["", "answered", "best response", "changed since the round before", "median time"].map((text) => made("th", { scope: "col" }, text)));
-  const verdict = !told.finished ? "" : told.settled ? "Your answers have settled." : "Your answers still change from round to round. Read the instructions again and train another round.";
+  const verdict = !told.finished ? "" : told.shown.length < 2 ? "One round shows no changes: train another to see whether your answers settle." : told.settled ? "Your answers have settled." : "Your answers still change from round to round. Read the instructions again and train another round.";
   const again = made("button", { type: "button" }, "Train another round");
   again.addEventListener("click", () => channel.send("train again"));
   training.replaceChildren(made("p", {}, `Training: ${told.done} of ${told.of} answers. ${verdict}`), ...(told.finished ? [made("p", { class: "actions" }, again)] : []), ...(rows.length ? [made("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": "Training" }, made("table", {}, made("thead", {}, head), made("tbody", {}, ...rows)))] : []));
