@@ -185,9 +185,10 @@ def scorer_table(study: RecordedStudy, *, scorers: Sequence[str], kept: int = 5,
     for done, scorer in enumerate(scorers):
         step(f"scoring by {scorer}", done, 2 * len(scorers))
         tables.append(study.lists(scorer, kept=kept))
-    found = evaluate_nbest(joined(tables), settings=study.settings, step=step)
+    lists = joined(tables)
+    found = evaluate_nbest(lists, settings=study.settings, step=step)
     same = f"every scorer has the same {kept} best sentences of each utterance"
-    return ScorerTable(found, kept, (same, *study.notes, *found[0].taken.nbest.notes, *study.method_notes))
+    return ScorerTable(found, kept, (same, *study.notes, *lists.notes, *study.method_notes))
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -238,8 +239,9 @@ def condition_table(
         lists = whole if (scorer, kept) == ("infev", many) else study.lists(scorer, kept=kept)
         rows = (lists.frame[by].cast(pl.String).fill_null(NONE) == condition).to_numpy()
         tables.append(renamed(lists.taken(rows), f"{condition} {scorer} {kept}"))
-    found = evaluate_nbest(joined(tables), settings=study.settings, step=step)
-    return ConditionTable(found, (*study.notes, *found[0].taken.nbest.notes, *study.method_notes))
+    together = joined(tables)
+    found = evaluate_nbest(together, settings=study.settings, step=step)
+    return ConditionTable(found, (*study.notes, *together.notes, *study.method_notes))
 
 
 def _extremes(lists: NBest, by: str, settings: NBestSettings) -> tuple[str, str]:

@@ -17,7 +17,7 @@ from demur.core.io.columns import filtered, parts_wanted, resolve
 from demur.core.io.files import read_source
 from demur.core.io.growing import LogBatch
 from demur.core.io.sources import Source
-from demur.core.io.tables import ROW, Cells, Request, Table
+from demur.core.io.tables import ROW, SOURCE, Cells, Request, Table
 from demur.core.show.numbers import ROWS, Wording, counted
 from demur.core.stats.measure import Measure
 from demur.core.stats.sweep import Sweep
@@ -29,7 +29,6 @@ from demur.returns.counting import tallies_of_frame
 from demur.returns.evaluate import Evaluations, evaluate
 from demur.returns.table import (
     CORRECT,
-    SOURCE,
     TRIAL,
     Judged,
     Reading,
