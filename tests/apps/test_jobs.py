@@ -222,6 +222,8 @@ def write_study(folder: Path) -> None:
     """Turns and outcomes of a study, and a system that was never tried."""
     turns, outcomes = study(12, turns=30)
     pl.DataFrame(turns).write_ndjson(folder / TURNS)
+    (folder / "turns").mkdir()
+    pl.DataFrame(turns).write_parquet(folder / "turns" / "all.parquet")
     right = [{**row, "prediction": row["target"]} if row["id"].endswith("1") else row for row in turns]
     pl.DataFrame(right).write_ndjson(folder / "better.jsonl")
     pl.DataFrame(outcomes).with_columns(who=pl.col("age") // 10).write_csv(folder / GAINS)
@@ -280,6 +282,7 @@ CASES: dict[str, tuple[str, list[str], dict[str, Any]]] = {
     "nbest of a scorer": ("nbest", [ONE], {"scorer": "infev", "sentences": 1, "columns": {"dialogue": "noise"}}),
     "nbest of scorers": ("nbest", [ONE], {"scorer": ("const", "infev-tp1"), "heard": "asr", "normalise": True}),
     "outcome fit": ("outcome fit", [TURNS], {"outcomes": GAINS, "features": "conf", "sets": True}),
+    "outcome fit in an engine": ("outcome fit", ["turns"], {"outcomes": GAINS, "features": "conf", "engine": "duckdb"}),
     "outcome fit of some": (
         "outcome fit",
         [TURNS],

@@ -8,18 +8,22 @@ from functools import cached_property
 from itertools import permutations
 from typing import Any
 
+import narwhals as nw
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
 from demur.core.arrays import Array
+from demur.core.engines.engine import collected
 from demur.core.io.columns import nearest
+from demur.core.show.results import silent
 from demur.core.stats.sweep import ratio
 from demur.errors import DataError, UsageError
 from demur.outcome.options import MIN_PER_DIALOGUE, Rejections, Undefined, features_text
 from demur.outcome.table import Dialogues, match_dialogues, number_groups
 from demur.returns.classes import ClassAverage, Confusion, Kappa, class_values
-from demur.returns.table import Responses
+from demur.returns.counting import Counting, judged_in_engine
+from demur.returns.table import Reading, Responses
 
 PARTS: Mapping[str, Any] = {"fmeasure": "f1", "precision": "precision", "recall": "recall"}
 """How the paper calls the parts of a score, and how this package does."""
@@ -40,6 +44,8 @@ class Turns:
     dialogues: tuple[str, ...]
     labels: tuple[str, ...]
     counts: Array
+    notes: tuple[str, ...] = ()
+    warnings: tuple[str, ...] = ()
 
     @cached_property
     def confusion(self) -> Confusion:
@@ -91,8 +97,6 @@ class Turns:
 
 def turns_of(responses: Responses, *, pooled: bool = False, rejections: Rejections = "counted") -> Turns:
     """The confusions of one system by dialogue; `pooled` takes all turns for one dialogue."""
-    if rejections not in REJECTION_NOTES:
-        raise UsageError(f'rejections are one of {", ".join(REJECTION_NOTES)}; got "{rejections}"')
     frame = responses.frame
     if len(responses.systems) > 1:
         raise UsageError(f"the turns are of one system at a time; there are {', '.join(responses.systems)}")
@@ -102,13 +106,40 @@ def turns_of(responses: Responses, *, pooled: bool = False, rejections: Rejectio
         fix = "name the column with `columns`, as dialogue=COLUMN"
         raise DataError(f"{lost:,} turns are of no dialogue", fix=fix)
     table = frame.select(dialogue=pl.lit("all") if pooled else pl.col("dialogue"), weight="weight", **_turn_labels())
-    sums = table.group_by("dialogue", "actual", "predicted").agg(pl.col("weight").sum())
+    return summed_turns(table.group_by("dialogue", "actual", "predicted").agg(pl.col("weight").sum()), rejections)
+
+
+def turns_in_engine(data: Sequence[Any], reading: Reading, how: Counting, rejections: Rejections) -> Turns | None:
+    """The confusions of one system by dialogue, summed by an engine; None for turns that memory is to read."""
+    with judged_in_engine(data, reading, how, labels=True, dialogues=True, step=silent) as found:
+        if found is None:
+            return None
+        judged, log = found
+        systems = judged.survey["system"].unique().sort().to_list()
+        if len(systems) > 1:
+            raise UsageError(f"the turns are of one system at a time; there are {', '.join(systems)}")
+        if "dialogue" not in judged.columns:
+            fix = "name the column with `columns`, as dialogue=COLUMN"
+            raise DataError("there is no column dialogue", where=f"{log.where}:", fix=fix)
+        weight = nw.col("weight").sum() if "weight" in judged.columns else nw.len()
+        sums = collected(judged.frame.group_by("dialogue", "actual", "predicted").agg(weight.alias("weight")))
+    if lost := int(sums.filter(pl.col("dialogue").is_null())["weight"].sum()):
+        raise DataError(
+            f"{lost:,} turns are of no dialogue", where=f"{log.where}:", fix="name the dialogue of every turn"
+        )
+    return replace(summed_turns(sums, rejections), notes=(*log.notes, *judged.notes), warnings=judged.warnings)
+
+
+def summed_turns(sums: pl.DataFrame, rejections: Rejections) -> Turns:
+    """The confusions of dialogues from the weight of each: dialogue, actual and predicted label, which may be null."""
+    if rejections not in REJECTION_NOTES:
+        raise UsageError(f'rejections are one of {", ".join(REJECTION_NOTES)}; got "{rejections}"')
     labels = sorted({*sums["actual"], *sums["predicted"].drop_nulls()})
     names = sorted(sums["dialogue"].unique())
     place = {label: number for number, label in enumerate([*labels, None])}
     rank = {name: number for number, name in enumerate(names)}
     counts = np.zeros((len(names), len(labels) + 1, len(labels)))
-    for dialogue, actual, predicted, weight in sums.iter_rows():
+    for dialogue, actual, predicted, weight in sums.select("dialogue", "actual", "predicted", "weight").iter_rows():
         counts[rank[dialogue], place[predicted], place[actual]] = weight
     if rejections == "left-out":
         counts[:, -1] = 0.0
@@ -282,7 +313,7 @@ class Design:
 
 def design(
     table: Dialogues,
-    responses: Responses | None = None,
+    responses: Responses | Turns | None = None,
     *,
     features: str | Sequence[str],
     least: float = MIN_PER_DIALOGUE,
@@ -293,7 +324,7 @@ def design(
     """The rows of a model from the table of dialogues and, for features made of them, the turns of one system."""
     if undefined not in POLICIES:
         raise UsageError(f'undefined features are handled by one of {", ".join(POLICIES)}; got "{undefined}"')
-    turns = None if responses is None else turns_of(responses, rejections=rejections)
+    turns = responses if isinstance(responses, Turns | None) else turns_of(responses, rejections=rejections)
     names, notes = table.frame["dialogue"].to_list(), list[str]()
     if turns is not None:
         names, notes = match_dialogues(turns.dialogues, names, allowed=allow_unmatched, why=table.warnings)

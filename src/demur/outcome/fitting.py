@@ -14,7 +14,7 @@ from demur.core.arrays import Array
 from demur.core.show.results import Shown, Step, plain, silent
 from demur.core.stats.intervals import Difference, student, student_p
 from demur.errors import DataError
-from demur.outcome.features import REJECTION_NOTES, Design, design
+from demur.outcome.features import REJECTION_NOTES, Design, Turns, design
 from demur.outcome.learners import LEARNERS, FBeta, cross_validate, cross_validate_f_beta, fit_f_beta
 from demur.outcome.least_squares import Diagnostics, Paradise, diagnose, paradise
 from demur.outcome.prediction import HIDDEN_PRICES, OutcomeModel, Price, model_from_formula, model_of, prices
@@ -296,7 +296,7 @@ def fit_design(made: Design, *, how: Procedure, step: Step = silent) -> OutcomeF
 
 def feature_sets(
     table: Dialogues,
-    responses: Responses,
+    responses: Responses | Turns,
     *,
     sets: Sequence[str] = PAPER_SETS,
     how: Procedure,

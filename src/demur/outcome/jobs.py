@@ -15,10 +15,11 @@ from demur.core.show.results import Step, silent
 from demur.errors import DataError, UsageError
 from demur.outcome import options
 from demur.returns.jobs import read
-from demur.returns.options import WITHHELD, Columns, MissingConfidence, NoLabels, Withheld
+from demur.returns.options import WITHHELD, Columns, EngineName, MissingConfidence, NoLabels, SparkMaster, Withheld
 
 if TYPE_CHECKING:
     from demur.outcome.baseline import BaselineLog
+    from demur.outcome.features import Turns
     from demur.outcome.fitting import OutcomeFit, Regression
     from demur.outcome.prediction import OutcomeComparison, OutcomeModel, Prediction
     from demur.outcome.table import Dialogues
@@ -47,6 +48,8 @@ def fit_outcome(
     out_of_scope: NoLabels = (),
     withheld: Withheld = WITHHELD,
     missing_confidence: MissingConfidence = "lowest",
+    engine: EngineName = "auto",
+    spark_master: SparkMaster = None,
     level: Level = 0.95,
     replicates: options.ModelReplicates = 1000,
     seed: Seed = 0,
@@ -64,7 +67,8 @@ def fit_outcome(
     from demur.outcome.stepwise import Selection
 
     step("reading", 0, 1)
-    judged = _turns(turns, columns, where, out_of_scope, withheld, missing_confidence)
+    reading = (columns, where, out_of_scope, withheld, missing_confidence)
+    judged = _counted_turns(turns, reading, engine, spark_master, rejections) or _turns(turns, *reading)
     table = _dialogues(outcomes, outcome, map_outcomes)
     common: dict[str, Any] = {"least": min_per_dialogue, "undefined": undefined}
     common |= {"rejections": rejections, "allow_unmatched": matched}
@@ -200,6 +204,28 @@ def majority_baseline(
     from demur.outcome.baseline import baseline_log
 
     return baseline_log(_turns(turns, columns, where, out_of_scope, withheld, missing_confidence))
+
+
+def _counted_turns(
+    data: tuple[Any, ...], reading: tuple[Any, ...], engine: Any, spark_master: str | None, rejections: Any
+) -> "Turns | None":
+    """The turns of logs that an engine counts; None for others."""
+    from demur.importers import importer_of
+    from demur.outcome.features import turns_in_engine
+    from demur.returns.counting import Counting
+    from demur.returns.table import Reading
+
+    if engine == "auto" and any(importer_of(one) for one in data if isinstance(one, str | Path)):
+        return None
+    columns, where, out_of_scope, withheld, missing = reading
+    how = Reading(
+        columns=dict(columns or {}),
+        where=tuple(where),
+        out_of_scope=out_of_scope,
+        withheld=withheld,
+        missing_confidence=missing,
+    )
+    return turns_in_engine(data, how, Counting(engine=engine, spark_master=spark_master), rejections)
 
 
 def _turns(data: tuple[Any, ...], *reading: Any) -> "Responses":

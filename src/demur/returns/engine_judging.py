@@ -123,6 +123,7 @@ def judge_lazily(
     system: str = "log",
     by: str | None = None,
     labels: bool = False,
+    dialogues: bool = False,
     pairing: bool = False,
     check_ids: bool = False,
     where: str = "data",
@@ -130,7 +131,8 @@ def judge_lazily(
 ) -> LazyResponses:
     """Judges the rows of a lazy frame where they are; with `labels` the columns actual and predicted are there too.
 
-    For `pairing` rows with ids always have buckets, and what shows whether systems have the same inputs in them.
+    With `dialogues` their names are, null where a row has none. For `pairing` rows with ids always have buckets, and
+    what shows whether systems have the same inputs in them.
     `names` are all columns of the log, where the frame holds but those that are needed.
 
     >>> rows = pl.LazyFrame({"target": ["a", "b"], "prediction": ["a", "a"], "confidence": [0.9, 0.4]})
@@ -142,8 +144,8 @@ def judge_lazily(
     survey = _survey_of(judged, stage, reading, system=system, by=by)
     if survey.counts.get("placeholders") and (no_answers := placeholder_labels(judged, lists=stage.lists)):
         more = replace(reading, withheld=(*reading.withheld, *no_answers))
-        how: dict[str, Any] = {"labels": labels, "pairing": pairing, "check_ids": check_ids, "names": names}
-        return judge_lazily(frame, reading=more, system=system, by=by, where=where, **how)
+        how: dict[str, Any] = {"labels": labels, "dialogues": dialogues, "pairing": pairing, "names": names}
+        return judge_lazily(frame, reading=more, system=system, by=by, where=where, check_ids=check_ids, **how)
     amended = _amend(judged, survey, stage, reading)
     if amended.rows is not judged:
         rows, judged = survey.counts["rows"], amended.rows
@@ -161,6 +163,8 @@ def judge_lazily(
             columns[name] = nw.col(name)
     if labels:
         columns |= _labelled(stage)
+    if dialogues and "dialogue" in stage:
+        columns["dialogue"] = nw.col("dialogue")
     if trials := _repeats_ids(survey, judged, stage):
         survey = replace(survey, clustered=True)
         notes = (*notes, "inputs were tried several times: rows are grouped by id")
