@@ -47,8 +47,28 @@ BY_BUCKET = ConfidenceGrid((512.0, 32768.0), (frozenset({0.0, 511 / 512}),))
 """Cells kept of each bucket, finer near 0 and 1. They move intervals, never values."""
 
 _KEYS = ("kind", "system", "slice", "bucket", "cell")
-_COUNTS = ("rows", "hypotheses", "empty", "talking", "unnamed", "normalised", "merged", "ids", "meanings")
-_SUMS = ("right", "wrong", "withheld", "squares", "weight", "mass")
+_SWEPT = ("right", "wrong", "withheld", "squares")
+_COUNTS = ("utterances", "hypotheses", "empty", "talking", "unnamed", "normalised", "merged", "ids", "meanings")
+_SUMS = ("weight", "mass")
+SCHEMA = pl.Schema(
+    {
+        "kind": pl.String,
+        "system": pl.String,
+        "slice": pl.String,
+        "bucket": pl.Int64,
+        "cell": pl.Float64,
+        "confidence": pl.Float64,
+        "upper": pl.Float64,
+        "least": pl.Int64,
+        "rows": pl.Int64,
+        **dict.fromkeys(_SWEPT, pl.Float64),
+    }
+)
+"""The columns of sums, few so that many rows take little room.
+
+Of the kinds `items` and `tops`, also by bucket, a row is a cell of confidences. Of the kinds `sums` and `counts` it is
+one total of a bucket: `cell` is its place in `sum_names` or `_COUNTS`, `right` or `rows` its value.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,39 +84,24 @@ class CountBatch:
     exact: bool = True
     paired: bool = False
 
-    @property
-    def terms(self) -> list[str]:
-        """The columns of terms, those of acts first."""
-        measures = (*self.how.of_acts().values(), *self.how.of_items().values())
-        return [f"term_{place}" for place in range(sum(len(measure.terms(pl)) for measure in measures))]
-
-    @property
-    def schema(self) -> pl.Schema:
-        """The columns of the sums."""
-        kinds: dict[str, Any] = {"kind": pl.String, "system": pl.String, "slice": pl.String}
-        kinds |= {"bucket": pl.Int64, "cell": pl.Float64, "confidence": pl.Float64, "upper": pl.Float64}
-        kinds |= {"least": pl.Int64, **dict.fromkeys(_COUNTS, pl.Int64)}
-        return pl.Schema({**kinds, **dict.fromkeys((*_SUMS, *self.terms), pl.Float64)})
-
     def __call__(self, batch: pl.DataFrame) -> pl.DataFrame:
         """The sums of a batch."""
         builder = Builder(self.reading.items or "thomson", self.reading.normalise, self.reading.where)
         builder.add(rows_of_batch(batch, self.layout, self.where), self.system)
         if not builder.parts:
-            return pl.DataFrame(schema=self.schema)
+            return pl.DataFrame(schema=SCHEMA)
         lists = built(builder)
         taken = ExplodedLists.of(lists)
         about = self._about(lists)
-        tables = [self._terms(taken, about, builder)]
+        tables = [*self._totals(taken, about, builder)]
         owner = np.repeat(np.arange(len(lists)), np.diff(taken.rows.item_start))
         for kind, rows in (("items", taken.rows.items), ("tops", taken.rows.acts.filter("top"))):
             beside = about[owner] if kind == "items" else about
             judged = rows.select("confidence", "right", "answered", "weight").hstack(beside)
             tables += self._sweeps(kind, judged.with_columns(squares=pl.col("weight").pow(2)))
-        whole = pl.concat([table.cast({"rows": pl.Int64}) for table in tables], how="diagonal")
-        zero = [pl.col(name).fill_null(0) for name in (*_COUNTS, *_SUMS, *self.terms)]
-        missing = [pl.lit(None).alias(name) for name in self.schema.names() if name not in whole.columns]
-        return whole.with_columns(*missing).with_columns(zero).select(self.schema.names()).cast(self.schema)
+        swept = [pl.col(name).fill_null(0.0) for name in _SWEPT]
+        filled = [_with_schema(table).with_columns(pl.col("rows").fill_null(0), *swept) for table in tables]
+        return pl.concat(filled)
 
     def _about(self, lists: NBest) -> pl.DataFrame:
         """The system, slice and bucket of each utterance."""
@@ -111,31 +116,34 @@ class CountBatch:
         refuse_many_slices(about["slice"], self.by)
         return about.with_columns(bucket=pl.Series(digits // NUMBERS % BUCKETS), least=pl.Series(digits % NUMBERS))
 
-    def _terms(self, taken: ExplodedLists, about: pl.DataFrame, builder: Builder) -> pl.DataFrame:
+    def _totals(self, taken: ExplodedLists, about: pl.DataFrame, builder: Builder) -> Iterator[pl.DataFrame]:
+        """The terms of measures and all else that is summed by bucket."""
         lists, frame = taken.nbest, taken.nbest.frame
-        sums = replace(taken, unit=None).totals(self.how.of_acts(), self.how.of_items()).table
-        columns = {name: pl.Series(sums[:, place]) for place, name in enumerate(self.terms)}
-        size = np.diff(lists.start)
+        terms = replace(taken, unit=None).totals(self.how.of_acts(), self.how.of_items()).table
+        names, size = sum_names(terms.shape[1]), np.diff(lists.start)
         own = about.with_columns(
             frame["weight"],
+            pl.Series("mass", np.minimum(lists.given_out, 1.0)) * frame["weight"],
+            *(pl.Series(name, terms[:, place]) for place, name in enumerate(names[len(_SUMS) :])),
+            utterances=pl.lit(1),
             hypotheses=pl.Series(size),
             empty=pl.Series((size == 0).astype(np.int64)),
             talking=frame["dialogue"].is_not_null().cast(pl.Int64),
             unnamed=frame["id"].is_null().cast(pl.Int64),
-            mass=pl.Series(np.minimum(lists.given_out, 1.0)) * frame["weight"],
-            squares=frame["weight"].pow(2),
-            **columns,
             **(_marks(lists) if self.paired else {}),
         )
-        keys = ("system", "slice", "bucket")
-        grouped = own.group_by(*keys).agg(
-            pl.len().alias("rows"), pl.col("least").min(), pl.exclude(*keys, "least").sum()
-        )
+        keys = ["system", "slice", "bucket", "least"]
+        grouped = own.group_by(keys[:-1]).agg(pl.col("least").min(), pl.exclude(*keys).sum())
         first = pl.int_range(pl.len()) == 0
         changes = {"normalised": builder.normalised, "merged": builder.merged}
-        return grouped.with_columns(
-            pl.lit("terms").alias("kind"), *(pl.when(first).then(count).alias(name) for name, count in changes.items())
+        grouped = grouped.with_columns(
+            **{name: pl.when(first).then(count).otherwise(0) for name, count in changes.items()}
         )
+        for kind, totals, value in (("sums", names, "right"), ("counts", _COUNTS, "rows")):
+            there = [name for name in totals if name in grouped.columns]
+            long = grouped.unpivot(there, index=keys, variable_name="total", value_name=value)
+            place = pl.col("total").replace_strict(list(totals), list(range(len(totals))), return_dtype=pl.Float64)
+            yield long.select(*keys, value, cell=place, kind=pl.lit(kind))
 
     def _sweeps(self, kind: str, rows: pl.DataFrame) -> Iterator[pl.DataFrame]:
         """The rows by confidence, and at fewer confidences by bucket."""
@@ -148,6 +156,16 @@ class CountBatch:
         ):
             groups = sweep_groups(nw.from_native(rows), keys=keys, cell=cell, least=("least",), summed=("squares",))
             yield collected(groups).with_columns(kind=pl.lit(name))
+
+
+def sum_names(terms: int) -> list[str]:
+    """The names of what is summed by bucket, where measures have so many terms."""
+    return [*_SUMS, *(f"term_{place}" for place in range(terms))]
+
+
+def _with_schema(table: pl.DataFrame) -> pl.DataFrame:
+    missing = [pl.lit(None).alias(name) for name in SCHEMA.names() if name not in table.columns]
+    return table.with_columns(missing).select(SCHEMA.names()).cast(SCHEMA)
 
 
 def _marks(lists: NBest) -> dict[str, pl.Series]:
@@ -171,9 +189,8 @@ def refuse_many_slices(values: pl.Series, by: str | None) -> None:
 
 def _added(parts: Lazy) -> Lazy:
     """Sums of partial sums."""
-    least, most = ("least", "confidence"), ("upper",)
-    summed = [name for name in parts.collect_schema().names() if name not in (*_KEYS, *least, *most)]
-    return parts.group_by(*_KEYS).agg(nw.col(*least).min(), nw.col(*most).max(), nw.col(*summed).sum())
+    lowest, summed = ("least", "confidence"), ("rows", *_SWEPT)
+    return parts.group_by(*_KEYS).agg(nw.col(*lowest).min(), nw.col("upper").max(), nw.col(*summed).sum())
 
 
 @dataclass(frozen=True, eq=False)
@@ -188,8 +205,15 @@ class CountedLists:
 
     @cached_property
     def terms(self) -> pl.DataFrame:
-        """The sums by bucket."""
-        return self.sums.filter(pl.col("kind") == "terms").sort("bucket")
+        """The sums by bucket, a column each."""
+        count = sum(len(measure.terms(pl)) for measure in self.measures.values())
+        wide = self.sums.filter(pl.col("kind") == "sums").group_by("bucket").agg(pl.col("least").min())
+        for kind, names, value in (("sums", sum_names(count), "right"), ("counts", _COUNTS, "rows")):
+            long = self.sums.filter(pl.col("kind") == kind).select("bucket", "cell", value)
+            table = long.pivot("cell", index="bucket", values=value)
+            known = {f"{float(place)}": name for place, name in enumerate(names) if f"{float(place)}" in table.columns}
+            wide = wide.join(table.rename(known), on="bucket")
+        return wide.sort("bucket")
 
     def total(self, name: str) -> Any:
         """The sum of a column over buckets."""
@@ -198,7 +222,7 @@ class CountedLists:
     @property
     def n(self) -> int:
         """How many utterances there are."""
-        return int(self.total("rows"))
+        return int(self.total("utterances"))
 
     @property
     def clustered(self) -> bool:
@@ -277,7 +301,8 @@ class CountedLists:
 
     def totals(self, of_acts: Mapping[str, TermMeasure], of_items: Mapping[str, TermMeasure]) -> UnitTotals:
         """What each bucket adds to measures, which were chosen when the rows were counted."""
-        table = self.terms.select(pl.col("^term_\\d+$")).to_numpy()
+        count = sum(len(measure.terms(pl)) for measure in self.measures.values())
+        table = self.terms.select(sum_names(count)[len(_SUMS) :]).to_numpy()
         return UnitTotals(table, self.columns, self.measures, self.n, self.clustered, self.independent)
 
 
@@ -333,7 +358,7 @@ def _counted(
     with blaming(log):
         count = _count_batch(log, reading, how, by, paired=compared is not None and not compared[1])
         step("counting items and acts", 1, 3)
-        sums = summed_batches(nw.from_native(log.rows), count, _added, count.schema)
+        sums = summed_batches(nw.from_native(log.rows), count, _added, SCHEMA)
     if sums.is_empty():
         asked = " and ".join(f"{column} is {value}" for column, value in reading.where)
         raise DataError(f"no row is left where {asked}" if asked else "holds no rows", where=f"{log.where}:")
@@ -383,15 +408,16 @@ def _whole(slices: pl.DataFrame) -> pl.DataFrame:
     return collected(_added(nw.from_native(slices.with_columns(slice=pl.lit(None, pl.String)).lazy())))
 
 
-def _notes(sums: pl.DataFrame, count: CountBatch) -> list[str]:
-    terms = sums.filter(pl.col("kind") == "terms")
-    units = "dialogues" if terms["talking"].sum() else "utterances"
-    buckets = terms["bucket"].n_unique()
-    notes = changes_noted(int(terms["normalised"].sum()), int(terms["merged"].sum()))
+def _notes(sums: pl.DataFrame, batch: CountBatch) -> list[str]:
+    counts = sums.filter(pl.col("kind") == "counts").group_by("cell").agg(pl.col("rows").sum())
+    totals = {_COUNTS[int(cell)]: count for cell, count in counts.iter_rows()}
+    units = "dialogues" if totals["talking"] else "utterances"
+    buckets = sums.filter(pl.col("kind") == "counts")["bucket"].n_unique()
+    notes = changes_noted(totals["normalised"], totals["merged"])
     within = percent(1 / sqrt(2 * max(buckets - 1, 1)))
     notes.append(f"intervals draw {buckets:,} buckets of hashed {units}, and hold to about {within}")
     levels = sums.filter(pl.col("kind").is_in(["items", "tops"]))
-    if not count.exact and (levels["upper"] > levels["confidence"]).any():
+    if not batch.exact and (levels["upper"] > levels["confidence"]).any():
         notes.append(
             "confidences less than 1e-6 apart are joined for the parts of the ICE, the ECE, the ROC area and figures; "
             "every other value is exact"
@@ -424,7 +450,11 @@ def compare_in_engine(
 def _refuse_other_inputs(one: CountedLists, two: CountedLists) -> None:
     """Refuse systems whose buckets do not have the same ids, meanings and weights."""
     fix = "`unpaired` compares without pairing; `engine` memory takes `matched`"
-    for columns, what in ((("bucket", "rows", "ids"), "ids"), (("meanings",), "references"), (("weight",), "weights")):
+    for columns, what in (
+        (("bucket", "utterances", "ids"), "ids"),
+        (("meanings",), "references"),
+        (("weight",), "weights"),
+    ):
         first, second = (side.terms.select(columns).to_numpy() for side in (one, two))
         if first.shape != second.shape or not np.allclose(first, second, rtol=1e-9, atol=0):
             rule = f"{one.system} and {two.system} do not have the same {what}: {one.n:,} and {two.n:,} utterances"
