@@ -46,7 +46,7 @@ def test_widths_share_the_room_and_names_come_first():
 
 def test_the_brief_form_is_shown_where_the_whole_is_crowded_or_too_wide():
     brief = ResultTable("Brief", ("a",), (("1",),))
-    whole = ResultTable("Whole", ("a", "b"), (("x" * 30, "y" * 30),), brief=brief)
+    whole = ResultTable("Whole", ("one", "two"), (("x" * 30, "y" * 30),), brief=brief)
     crowded = ResultTable("Whole", ("a",), (("x",),), brief=brief, crowded=True)
     assert "Whole" in shown(whole, 80)
     assert "Brief" in shown(whole, 60)
@@ -81,3 +81,9 @@ def test_wide_characters_take_no_room_from_other_names():
 def test_a_name_of_a_hundred_thousand_characters_is_cut_at_once():
     table = ResultTable("", ("system", "rows"), (("ab" * 50_000, "3"),))
     assert width_in_lines(fitted(table, 80)) <= 80
+
+
+def test_names_of_pairs_are_cut_before_numbers_break():
+    rows = (("a system with many settings in its name", "another one with as many", "-0.0430 (-0.0584 to -0.0276)"),)
+    lines = shown(ResultTable("Pairs", ("a", "b", "difference"), rows), 60).splitlines()
+    assert sum("-0.0430 (-0.0584 to -0.0276)" in line for line in lines) == 1

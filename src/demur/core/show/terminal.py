@@ -22,6 +22,9 @@ LEAST_CHARACTERS = 9
 LEAST_OF_SYSTEM = 10
 """Characters of the name of a system that is not cut any shorter to have each row in one line."""
 
+SYSTEMS = ("system", "a", "b")
+"""Columns that hold names of systems."""
+
 
 def show(presentation: Presentation, console: Console, *, tables: bool = True) -> None:
     """Print the sentences of a result, then its tables and parts."""
@@ -91,13 +94,13 @@ def _rich_table(table: ResultTable, room: int) -> RichTable:
 
 def with_short_systems(table: ResultTable, room: int) -> ResultTable:
     """The table with the names of systems cut in the middle as far as rows of one line need, if that helps."""
-    if "system" not in table.columns:
+    places = {place for place, column in enumerate(table.columns) if column in SYSTEMS}
+    names = list(dict.fromkeys(row[place] for row in table.rows for place in places))
+    if not names:
         return table
-    place = table.columns.index("system")
-    names = [row[place] for row in table.rows]
-    for characters in range(min(room, max(map(cell_len, [*names, ""]))), LEAST_OF_SYSTEM - 1, -1):
+    for characters in range(min(room, max(map(cell_len, names))), LEAST_OF_SYSTEM - 1, -1):
         short = _of_cells(names, characters)
-        rows = tuple((*row[:place], short[row[place]], *row[place + 1 :]) for row in table.rows)
+        rows = tuple(tuple(short[one] if k in places else one for k, one in enumerate(row)) for row in table.rows)
         narrower = replace(table, rows=rows)
         if width_in_lines(narrower) <= room:
             return narrower

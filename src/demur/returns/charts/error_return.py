@@ -49,8 +49,8 @@ MARKS = {"x": pl.Float64, "y": pl.Float64, "text": pl.String}
 MOST_BANDS = 4
 """Systems up to which bands are drawn unless asked for: more of them hide each other."""
 
-MOST_POINTS = 200
-"""Points of a curve that is drawn with many others."""
+MOST_POINTS, MOST_DRAWN = 200, 8000
+"""Points of a curve that is drawn with many others, and of all of them, which are most of what a page weighs."""
 
 PANEL = 135
 RATIO = "cost ratio (what a non-return costs over what an error costs)"
@@ -186,7 +186,8 @@ def baseline_first(evaluations: Sequence[T], baseline: str | None = None) -> lis
 def curve_table(evaluations: Sequence[Drawn]) -> pl.DataFrame:
     """The curves as they are drawn: about 2,000 points each; where there are many only what shows of them."""
     few = len(evaluations) <= MOST_BANDS
-    kept = (one.curve.frame(points=2000) if few else one.curve.outline(MOST_POINTS) for one in evaluations)
+    points = min(MOST_POINTS, MOST_DRAWN // len(evaluations))
+    kept = (one.curve.frame(points=2000) if few else one.curve.outline(points) for one in evaluations)
     frames = [printed_frame(one.curve, frame) for one, frame in zip(evaluations, kept, strict=True)]
     return pl.concat(frames).select("system", "threshold", "nonreturn", "error", "returned", "wrong_returned")
 
