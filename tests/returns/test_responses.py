@@ -238,6 +238,8 @@ def test_lists_within_lists_are_labels_as_text():
 
 FEW = settings(max_examples=settings.default.max_examples // 2)
 labels = st.sampled_from(["a", "b", "naïve", "d, e", 'quo"te', "oos"])
+NEGATIVE = row(slice="x", failed=False, confidence=-1.0)
+"""A row by which confidences are no percentages, whatever the others are: a mixture of scales is refused."""
 rows_of_answers = st.lists(
     st.fixed_dictionaries(
         {
@@ -250,7 +252,7 @@ rows_of_answers = st.lists(
     ),
     min_size=1,
     max_size=12,
-).map(lambda rows: [{"id": str(n), **cells} for n, cells in enumerate([row(slice="x", failed=False), *rows])])
+).map(lambda rows: [{"id": str(n), **cells} for n, cells in enumerate([NEGATIVE, *rows])])
 
 
 @settings(max_examples=max(3, settings.default.max_examples // 4))
