@@ -168,7 +168,7 @@ GALLERY_PAGES = (
     "understanding_experiments",
     "dialogue",
     "dialogue_experiments",
-    "origins",
+    *(f"origin_{one.name}" for one in origins.origins()),
 )
 PICTURE = re.compile(r"^!\[(.+?)\]\(images/(.+?)\)$|^#+ (.+)$|^(?:\$ |.*?`)(demur [^`\n]+)", re.MULTILINE)
 """A picture with its caption, a heading, or a command, whichever stands in a line."""
@@ -199,7 +199,7 @@ def pages() -> dict[Path, str]:
         DOCS / "python.md": python_page(),
         DOCS / "cost.md": cost.page(),
         DOCS / "gallery.md": gallery_page(),
-        DOCS / "origins.md": origins.page(),
+        **{DOCS / f"{name}.md": text for name, text in origins.pages().items()},
     }
 
 

@@ -1,22 +1,31 @@
-"""The page on logs of other tools: for each origin its commands, what is taken for what, the picture."""
+"""The pages on logs of other tools: for each origin its commands, what is taken for what, the picture."""
 
 from __future__ import annotations
 
+import shlex
+import shutil
+import subprocess
+import sys
 import tomllib
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import chdir, contextmanager
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 FIXTURES = Path(__file__).parents[1] / "tests" / "importers" / "data"
 IMAGES = Path(__file__).parent / "images"
+HERE = "Made from the code by `make docs`; do not edit."
 INTRODUCTION = """\
 Logs of other tools are recognised by their content, and every command, the report and the workbench read them as they
-are, compressed, from standard input, and beside other logs. Each section has three commands and says what is taken for
-what; the import note of a result says the same of your log. `demur report FILES -o report.html` makes the page of any
-of them, `demur import NAME FILES -o log.jsonl` writes the rows that were read, and
-[Logs as people write them](logs.md) has the options for everything else."""
+are, compressed, from standard input, and beside other logs. Each page has three commands, the plot they make, and what
+is taken for what; the import note of a result says the same of your log."""
+CLOSING = """\
+The import note of a result says what was taken in your log. `demur report FILES -o report.html` makes the whole page,
+`demur import NAME FILES -o log.jsonl` writes the rows that were read, and [Logs as people write them](logs.md) has the
+options for everything else. [Other logs](origins.md)."""
 
 
 @dataclass(frozen=True)
@@ -43,17 +52,37 @@ def origins() -> tuple[Origin, ...]:
     return tuple(Origin(**one) for one in tomllib.loads(text)["origin"])
 
 
-def page() -> str:
-    """The page, a section for each origin; what is taken for what, its importer says of the fixture."""
-    parts = ["# I have logs of ...", "Made from the code by `make docs`; do not edit.", INTRODUCTION]
-    for origin in origins():
-        parts += [f"## {origin.title}", origin.text, "```sh\n" + "\n".join(origin.commands) + "\n```"]
-        parts.append(
-            f"![The error-return plot of {origin.title.removeprefix('I have ')}](images/origin-{origin.name}.svg)"
-        )
-        rows = [f"| {part} | {taken} |" for part, taken in taken_for(origin).items() if taken]
-        parts.append("\n".join(["| part | taken from |", "|---|---|", *rows]))
+def pages() -> dict[str, str]:
+    """The pages by name: the list of all origins, and a page of each."""
+    rows = [f"| [{one.title}](origin_{one.name}.md) | `{one.commands[0]}` |" for one in origins()]
+    table = "\n".join(["| log | the first command |", "|---|---|", *rows])
+    whole = "\n\n".join(["# I have logs of ...", HERE, INTRODUCTION, table])
+    return {"origins": f"{whole}\n", **{f"origin_{one.name}": page(one) for one in origins()}}
+
+
+def page(origin: Origin) -> str:
+    """The page of an origin; what is taken for what, its importer says of the fixture."""
+    rows = [f"| {part} | {taken} |" for part, taken in taken_for(origin).items() if taken]
+    parts = [
+        f"# {origin.title}",
+        HERE,
+        origin.text,
+        "```sh\n" + "\n".join(origin.commands) + "\n```",
+        f"`{origin.commands[0]} -o plot.svg` draws",
+        f"![The error-return plot of {origin.title.removeprefix('I have ')}](images/origin-{origin.name}.svg)",
+        "\n".join(["| part | taken from |", "|---|---|", *rows]),
+        CLOSING,
+    ]
     return "\n\n".join(parts) + "\n"
+
+
+@contextmanager
+def in_a_folder(origin: Origin) -> Iterator[None]:
+    """Be in a folder with the files of an origin, called as its commands call them."""
+    with TemporaryDirectory() as folder, chdir(folder):
+        for name, fixture in origin.files.items():
+            shutil.copy(FIXTURES / fixture, name)
+        yield
 
 
 def taken_for(origin: Origin) -> dict[str, str]:
@@ -64,18 +93,14 @@ def taken_for(origin: Origin) -> dict[str, str]:
     from demur.importers.protocol import ForeignFile
 
     importer = next(one for one in log_importers() if one.name == origin.name)
-    with sources.opened(*(FIXTURES / origin.files[name] for name in origin.logs), others=True) as files:
+    with in_a_folder(origin), sources.opened(*origin.logs, others=True) as files:
         members = [(importer.recognises(file), file) for file in map(ForeignFile, files)]
         return dict(importer.read(members, ImportChoices(**origin.choices))[0].taken)
 
 
 def figures() -> None:
-    """Draw the pictures of the page."""
-    import demur
-
+    """Draw the picture of each page by its first command."""
     for origin in origins():
-        choices = {
-            name: FIXTURES / origin.files[one] if name == "gold" else one for name, one in origin.choices.items()
-        }
-        found = demur.score(*(str(FIXTURES / origin.files[name]) for name in origin.logs), **choices)
-        found.save(IMAGES / f"origin-{origin.name}.svg", width="5in")
+        command = [sys.executable, "-m", "demur", *shlex.split(origin.commands[0])[1:], "--quiet", "--width", "5in"]
+        with in_a_folder(origin):
+            subprocess.run([*command, "-o", IMAGES / f"origin-{origin.name}.svg"], check=True, capture_output=True)

@@ -263,9 +263,28 @@ def loose_series(name: str, values: Sequence[Any]) -> pl.Series:
     try:
         if any(isinstance(value, list | dict) and _nests_deeply(value) for value in values):
             raise TypeError
-        return pl.Series(name, values, strict=True)
+        return _lists_of_objects(name, values) if _hold_objects(values) else pl.Series(name, values, strict=True)
     except (TypeError, pl.exceptions.PolarsError, OverflowError):
         return pl.Series(name, [text_of_cell(value) for value in values], dtype=pl.String)
+
+
+def _hold_objects(values: Sequence[Any]) -> bool:
+    """Whether all values are lists of objects, none empty, and all objects have the same keys."""
+    if not values or not all(isinstance(value, list) and value and isinstance(value[0], dict) for value in values):
+        return False
+    keys = values[0][0].keys()
+    return all(isinstance(one, dict) and one.keys() == keys for value in values for one in value)
+
+
+def _lists_of_objects(name: str, values: Sequence[list[Row]]) -> pl.Series:
+    """A column of lists of objects, made of all objects at once: made list by list each keeps 8 KB for its texts.
+
+    >>> _lists_of_objects("nbest", [[{"label": "yes"}, {"label": "no"}], [{"label": "no"}]]).to_list()
+    [[{'label': 'yes'}, {'label': 'no'}], [{'label': 'no'}]]
+    """
+    objects = pl.Series(name, [one for value in values for one in value], strict=True)
+    places = pl.Series("demur:place", [place for place, value in enumerate(values) for _ in value])
+    return pl.DataFrame([places, objects]).group_by("demur:place", maintain_order=True).agg(name)[name]
 
 
 MOST_NESTED = 8
