@@ -15,7 +15,7 @@ from typing import Any
 
 import polars as pl
 
-from benchmarks.lakes import lake
+from benchmarks.lakes import lake, list_lake
 from benchmarks.measuring import MEGABYTE, Line
 from demur.returns.counting import sweeps, tallies
 from demur.returns.engine_judging import judge_lazily
@@ -24,10 +24,12 @@ from demur.returns.table import Reading
 LARGE = 100_000_000
 SIZES = (100_000, 1_000_000, 10_000_000, LARGE)
 DISTINCT = 10_000_000
+LISTS = 1_000_000
 SPARK_ROWS = 10_000_000
 
 MEMORY_BAR = 2000.0
 GROUP_BAR = 1.5
+LISTS_BAR = 1.5
 
 COMMANDED = """
 import json, sys, time
@@ -53,6 +55,8 @@ def lines() -> Iterator[Line]:
         yield from _out_of_core(Path(folder))
     with tempfile.TemporaryDirectory(prefix="demur-bench-") as folder:
         yield from _all_distinct(Path(folder))
+    with tempfile.TemporaryDirectory(prefix="demur-bench-") as folder:
+        yield from _of_lists(Path(folder))
     with tempfile.TemporaryDirectory(prefix="demur-bench-") as folder:
         yield from _on_spark(Path(folder))
 
@@ -135,6 +139,24 @@ def _all_distinct(folder: Path) -> Iterator[Line]:
         held = connection.read_parquet(str(rows))
         related = judge_lazily(held, reading=Reading())
         yield _ratio("duckdb", lambda: _duckdb_groups(held), lambda: sweeps(related))
+
+
+def _of_lists(folder: Path) -> Iterator[Line]:
+    """N-best lists in batches against the same lists read into memory, and whether memory grows with them."""
+    quarter, whole = (list_lake(folder / f"{rows}", rows) for rows in (LISTS // 4, LISTS))
+    words = ["--replicates", "1000", "--json"]
+    memory, _ = commanded(["nbest", str(whole / "lists.parquet"), "--engine", "memory", *words])
+    for engine in ("polars", "duckdb"):
+        (small, _), (large, _) = (
+            commanded(["nbest", str(log), "--engine", engine, *words]) for log in (quarter, whole)
+        )
+        title = f"demur nbest, {LISTS:.0e} utterances in {LISTS // 10:.0e} dialogues, {engine}"
+        against = f"the same lists in memory: {memory['cpu']:.1f} s"
+        yield Line(f"{title}: CPU", large["cpu"] / memory["cpu"], "x CPU", LISTS_BAR, against)
+        yield Line(f"{title}: seconds of CPU", large["cpu"], "s", None, "start-up included")
+        sizes = [one["largest"] / MEGABYTE for one in (memory, small)]
+        told = f"in memory {sizes[0]:.0f} MB; a quarter of the lists {sizes[1]:.0f} MB"
+        yield Line(f"{title}: largest resident set", large["largest"] / MEGABYTE, "MB", MEMORY_BAR, told)
 
 
 def _ratio(engine: str, theirs: Callable[[], object], ours: Callable[[], object]) -> Line:

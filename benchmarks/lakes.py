@@ -34,3 +34,28 @@ def lake(folder: Path, rows: int, *, decimals: int | None = 3, dialogues: bool =
         }
         pl.DataFrame(columns).write_parquet(folder / f"part-{part:05d}.parquet")
     return folder
+
+
+def list_lake(folder: Path, rows: int) -> Path:
+    """A folder with N-best lists of so many utterances, nested: one to three of 200 acts, confidences of 3 decimals."""
+    folder.mkdir(parents=True)
+    rng = np.random.default_rng(0)
+    acts = pl.Series([f"inform(food=f{food}, area=a{area})" for food in range(20) for area in range(10)])
+    sizes = rng.integers(1, 4, rows)
+    heard, number = int(sizes.sum()), pl.int_range(rows, eager=True)
+    hypotheses = pl.DataFrame(
+        {
+            "row": np.repeat(np.arange(rows), sizes),
+            "act": acts.gather(rng.integers(0, acts.len(), heard)),
+            "confidence": (rng.random(heard) / np.repeat(sizes, sizes)).round(3),
+        }
+    )
+    lists = hypotheses.group_by("row", maintain_order=True).agg(pl.struct("act", "confidence").alias("hypotheses"))
+    table = lists.select(
+        id="u" + number.cast(pl.String),
+        dialogue="d" + (number // TURNS).cast(pl.String),
+        reference=acts.gather(rng.integers(0, acts.len(), rows)),
+        hypotheses="hypotheses",
+    )
+    table.write_parquet(folder / "lists.parquet", row_group_size=PART // 10)
+    return folder

@@ -15,7 +15,16 @@ from demur.core.show.results import Step, silent
 from demur.errors import DataError, UsageError
 from demur.outcome import options
 from demur.returns.jobs import read
-from demur.returns.options import WITHHELD, Columns, EngineName, MissingConfidence, NoLabels, SparkMaster, Withheld
+from demur.returns.options import (
+    WITHHELD,
+    Columns,
+    EngineName,
+    MissingConfidence,
+    NoLabels,
+    SparkMaster,
+    Withheld,
+    reading_of,
+)
 
 if TYPE_CHECKING:
     from demur.outcome.baseline import BaselineLog
@@ -213,19 +222,10 @@ def _counted_turns(
     from demur.importers import importer_of
     from demur.outcome.features import turns_in_engine
     from demur.returns.counting import Counting
-    from demur.returns.table import Reading
 
     if engine == "auto" and any(importer_of(one) for one in data if isinstance(one, str | Path)):
         return None
-    columns, where, out_of_scope, withheld, missing = reading
-    how = Reading(
-        columns=dict(columns or {}),
-        where=tuple(where),
-        out_of_scope=out_of_scope,
-        withheld=withheld,
-        missing_confidence=missing,
-    )
-    return turns_in_engine(data, how, Counting(engine=engine, spark_master=spark_master), rejections)
+    return turns_in_engine(data, reading_of(*reading), Counting(engine=engine, spark_master=spark_master), rejections)
 
 
 def _turns(data: tuple[Any, ...], *reading: Any) -> "Responses":

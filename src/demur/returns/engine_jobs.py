@@ -27,6 +27,7 @@ from demur.returns.options import (
     Period,
     SparkMaster,
     Withheld,
+    reading_of,
 )
 
 if TYPE_CHECKING:
@@ -110,17 +111,10 @@ def watch(
     """
     from demur.returns.counting import Counting
     from demur.returns.evaluate import evaluate, returns_measures
-    from demur.returns.table import Reading
     from demur.returns.watch import watch_lake
 
     sampling = Sampling(level, replicates, seed)
-    reading = Reading(
-        columns=dict(columns or {}),
-        out_of_scope=out_of_scope,
-        withheld=withheld,
-        missing_confidence=missing_confidence,
-        where=tuple(where),
-    )
+    reading = reading_of(columns, where, out_of_scope, withheld, missing_confidence)
     how = Counting(engine=engine, spark_master=spark_master, name=name)
     seen = watch_lake(data, Path(keep), reading, how, every=every, since=since, until=until, step=step)
     measures = returns_measures(at=at_nonreturn, error=at_error)

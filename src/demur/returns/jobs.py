@@ -6,7 +6,7 @@ Only light modules are imported here, as every command loads this one for its he
 from dataclasses import asdict, replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 from demur.core.jobs import Argument, Job, Option, Output, job
 from demur.core.options import By, Level, NoSeed, Replicates, Sampling, Seed, Where
@@ -56,6 +56,7 @@ from demur.returns.options import (
     TieChoice,
     Withheld,
     key_columns,
+    reading_of,
 )
 
 if TYPE_CHECKING:
@@ -112,8 +113,8 @@ def read(
     """
     from demur.returns.table import read_data
 
-    how = _reading(columns, where, out_of_scope, withheld, missing_confidence, keep)
-    if reading is not None and how != _reading():
+    how = reading_of(columns, where, out_of_scope, withheld, missing_confidence, keep)
+    if reading is not None and how != reading_of():
         raise UsageError("give either reading=Reading(...) or its options, not both")
     return read_data(data, how if reading is None else reading)
 
@@ -160,7 +161,7 @@ def score(
     sampling = Sampling(level, replicates, seed)
     measures = returns_measures(at=at_nonreturn, aurc=aurc, error=at_error, threshold=at_threshold)
     how = Counting(engine=engine, spark_master=spark_master, exact_up_to=exact_up_to, check_ids=check_ids, name=name)
-    reading = _reading(columns, where, out_of_scope, withheld, missing_confidence, () if by is None else (by,))
+    reading = reading_of(columns, where, out_of_scope, withheld, missing_confidence, () if by is None else (by,))
     asked: dict[str, Any] = {"measures": measures, "region": region, "step": step, **asdict(sampling)}
     counted = count(data, reading, how, by=by, step=step)
     if counted is None:
@@ -221,7 +222,7 @@ def compare(
 
     data = _tables(data, classes)
     sampling = Sampling(level, replicates, seed)
-    reading = _reading(columns, where, out_of_scope, withheld, missing_confidence)
+    reading = reading_of(columns, where, out_of_scope, withheld, missing_confidence)
     reading = replace(reading, pair_by=key_columns(pair_by))
     how = Counting(engine=engine, spark_master=spark_master, exact_up_to=exact_up_to, check_ids=check_ids)
     asked: dict[str, Any] = {
@@ -290,7 +291,7 @@ def threshold(
     )
     how = Counting(engine=engine, spark_master=spark_master, exact_up_to=exact_up_to, check_ids=check_ids, name=name)
     kept = () if by_group is None else (by_group,)
-    reading = _reading(columns, where, out_of_scope, withheld, missing_confidence, kept)
+    reading = reading_of(columns, where, out_of_scope, withheld, missing_confidence, kept)
     log = _one_system(data, reading, how, system, by_group, sampling, step)
     sample, chosen, evaluated = log.samples[None], log.name, log.evaluated
     groups = {part: one for part, one in log.samples.items() if part is not None}
@@ -359,7 +360,7 @@ def drift(
         raise UsageError("`split` goes with `by`: it is the first value of that column that is new")
     step("reading", 0, 2)
     kept = () if by is None else (by,)
-    reading = replace(_reading(columns, where, out_of_scope, withheld, missing_confidence, kept), unjudged=True)
+    reading = replace(reading_of(columns, where, out_of_scope, withheld, missing_confidence, kept), unjudged=True)
     sides: dict[str, Any] = {"by": by, "split": split, "system": system}
     logs = read_counted(old, new, reading, Counting(engine=engine, spark_master=spark_master), **sides)
     logs = read_logs(old, new, reading, **sides) if logs is None else logs
@@ -399,7 +400,7 @@ def classes(
     data = _tables(data, classes)
     sampling = Sampling(level, replicates, seed)
     how = Counting(engine=engine, spark_master=spark_master, exact_up_to=exact_up_to, check_ids=check_ids, name=name)
-    reading = _reading(columns, where, out_of_scope, withheld, missing_confidence)
+    reading = reading_of(columns, where, out_of_scope, withheld, missing_confidence)
     source: Any = count_labels(data, reading, how, step=step)
     if source is None:
         step("reading", 0, 1)
@@ -439,7 +440,7 @@ def fit_recalibration(
     from demur.returns.table import one_system, read_data
 
     step("reading", 0, 2)
-    judged = read_data(data, _reading(columns, where, out_of_scope, withheld, missing_confidence))
+    judged = read_data(data, reading_of(columns, where, out_of_scope, withheld, missing_confidence))
     own = one_system(judged, system, what="a map")
     step("fitting out of fold", 1, 2)
     found = cross_fitted(
@@ -481,7 +482,7 @@ def apply_recalibration(
 
     found = read_map(map)
     sampling = Sampling(level, replicates, seed)
-    reading = _reading(columns, (), out_of_scope, withheld, missing_confidence)
+    reading = reading_of(columns, (), out_of_scope, withheld, missing_confidence)
     log = recalibrate_log(found, data, reading, system=system, **asdict(sampling))
     return replace(log, notes=(*log.notes, *((sampling.note,) if log.after is not None else ())))
 
@@ -502,7 +503,7 @@ def validate(
     from demur.returns.judging import order_notes
     from demur.returns.table import read_data
 
-    judged = read_data(data, _reading(columns, where, out_of_scope, withheld, missing_confidence, ("*",)))
+    judged = read_data(data, reading_of(columns, where, out_of_scope, withheld, missing_confidence, ("*",)))
     return ValidatedTable(replace(judged, notes=(*order_notes(judged), *judged.notes)))
 
 
@@ -548,26 +549,6 @@ def _tables(data: tuple[Any, ...], classes: Any) -> tuple[Any, ...]:
     from demur.returns.predictions import tables_of
 
     return tables_of(data, classes)
-
-
-def _reading(
-    columns: dict[str, str] | None = None,
-    where: tuple[tuple[str, str], ...] = (),
-    out_of_scope: tuple[str, ...] = OUT_OF_SCOPE,
-    withheld: tuple[str, ...] = WITHHELD,
-    missing_confidence: Literal["error", "lowest"] = "error",
-    keep: tuple[str, ...] = (),
-) -> "Reading":
-    from demur.returns.table import Reading
-
-    return Reading(
-        columns=dict(columns or {}),
-        where=tuple(where),
-        out_of_scope=tuple(out_of_scope),
-        withheld=tuple(withheld),
-        missing_confidence=missing_confidence,
-        keep=tuple(keep),
-    )
 
 
 _VIEWS = "demur.returns.presentation"

@@ -1,10 +1,13 @@
 """Options of jobs on answers that may be withheld, each declared once."""
 
 from math import isfinite
-from typing import Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from demur.core.jobs import Argument, Option
 from demur.core.options import is_rising_range, name_columns, range_text, rate_or_range
+
+if TYPE_CHECKING:
+    from demur.returns.table import Reading
 
 OUT_OF_SCOPE = ("oos", "out_of_scope")
 WITHHELD = ("nlu_fallback",)
@@ -177,3 +180,24 @@ ByGroup = Annotated[
     str | None,
     Option("Show what it does to each value of this column; with --delta promise it for each.", metavar="COLUMN"),
 ]
+
+
+def reading_of(
+    columns: dict[str, str] | None = None,
+    where: tuple[tuple[str, str], ...] = (),
+    out_of_scope: tuple[str, ...] = OUT_OF_SCOPE,
+    withheld: tuple[str, ...] = WITHHELD,
+    missing_confidence: Literal["error", "lowest"] = "error",
+    keep: tuple[str, ...] = (),
+) -> "Reading":
+    """How to read logs by the options of a job."""
+    from demur.returns.table import Reading
+
+    return Reading(
+        columns=dict(columns or {}),
+        where=tuple(where),
+        out_of_scope=tuple(out_of_scope),
+        withheld=tuple(withheld),
+        missing_confidence=missing_confidence,
+        keep=tuple(keep),
+    )

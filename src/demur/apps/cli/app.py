@@ -60,6 +60,7 @@ from demur.returns.options import (
     MissingConfidence,
     OutOfScope,
     Withheld,
+    reading_of,
 )
 from demur.store.jobs import JOBS as STORE_JOBS
 from demur.store.jobs import StoreFolder
@@ -251,15 +252,8 @@ def follow(
 ) -> None:
     """The live curve of a log that grows, in bounded memory; Ctrl-C ends it with the result in full."""
     from demur.apps.cli import following
-    from demur.returns.table import Reading
 
-    reading = Reading(
-        columns=dict(columns or {}),
-        where=where,
-        out_of_scope=out_of_scope,
-        withheld=withheld,
-        missing_confidence=missing_confidence,
-    )
+    reading = reading_of(columns, where, out_of_scope, withheld, missing_confidence)
     with choosing(replace(current_choices(), confidence_scale=confidence_scale)):
         following.follow(
             log,
