@@ -85,7 +85,7 @@ EngineName = Annotated[
     EngineChoice,
     Option(
         "What counts the rows. memory reads files, each a system; polars, duckdb and spark count Parquet "
-        "where it is, all parts one log. auto: polars for folders, URLs and over 5 million rows, else memory."
+        "where it is, all parts one log. auto: polars for folders, URLs and over 5 million rows, otherwise memory."
     ),
 ]
 SparkMaster = Annotated[str | None, Option("With --engine spark: the cluster; else this machine.", metavar="URL")]

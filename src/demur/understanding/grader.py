@@ -384,7 +384,7 @@ class ShortAnswerGrader:
         classes, numbers = np.unique(np.asarray(labels, dtype=object), return_inverse=True)
         if len(classes) < 2:
             raise DataError(
-                "must have at least two labels to tell apart", where="target", got=", ".join(classes), fix="add answers"
+                "must have at least two different labels", where="target", got=", ".join(classes), fix="add answers"
             )
         tree = grow_tree(features, numbers, n_labels=len(classes), min_per_leaf=self.min_per_leaf, seed=self.seed)
         self.classes_ = classes

@@ -247,5 +247,5 @@ JUDGE = Job(
     judge,
     present="",
     example="demur judge log.jsonl -o judged.jsonl --judges anna,ben --overlap 0.3 --sample 300",
-    about="Typed again, the command goes on where judging stood. `demur agreement` shows a folder without serving it.",
+    about="Run the command again to continue where you stopped. `demur agreement` shows a folder without serving it.",
 )

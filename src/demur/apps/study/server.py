@@ -374,5 +374,5 @@ def serve_study(folder: Path, address: Address, *, origin: str = "", announce: C
         for name in design.wizard.names if design.wizards else ():
             announce(f"Wizard {name}: {base}/wizard/{site.links['wizard', name]}")
         announce(f"Participants: {base}/join/{site.links['participant', '']}")
-        announce(f"Everything is kept in {folder}. Ctrl-C ends it; started again, every dialogue goes on.")
+        announce(f"Everything is kept in {folder}. Ctrl-C stops it; started again, all dialogues continue.")
         server_of(study_application(site, hosts=None if origin else address.hosts), **SOCKETS).run(sockets=[listening])

@@ -1,6 +1,6 @@
 """Figures for papers: of a given width, with type of a given size, without a title, in grey.
 
-A figure is laid out anew at its width, not shrunk: its letters keep their size, its plot gets narrower, titles break
+A figure is laid out again at its width, not shrunk: its text keeps its size, its plot gets narrower, titles break
 into lines, and its legend moves below. In grey, dashes and markers tell the systems apart.
 """
 

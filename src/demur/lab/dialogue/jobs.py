@@ -107,7 +107,7 @@ DialogueCount = Annotated[int, Option("Dialogues in each condition.", minimum=2)
 PolicyFile = Annotated[Path | None, Option("The policy of the manager: a JSON file of demur learn.", metavar="JSON")]
 Keep = Annotated[
     Path | None,
-    Option("Keep finished dialogues in this folder; the same command goes on from them.", metavar="FOLDER"),
+    Option("Keep finished dialogues in this folder; the same command continues from them.", metavar="FOLDER"),
 ]
 Processes = Annotated[
     int | None, Option("Processes; default by the size of the work. Rows are the same for any number.", minimum=1)

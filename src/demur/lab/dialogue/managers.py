@@ -359,7 +359,7 @@ Answer: TypeAlias = Callable[[list[tuple[str, float]]], str]
 
 @dataclass(slots=True)
 class FunctionManager:
-    """A manager of the user's own as a function, which is made anew for each dialogue."""
+    """A manager of the user's own as a function, which is made again for each dialogue."""
 
     domain: TaskDomain
     reply: Answer
