@@ -88,7 +88,7 @@ EngineName = Annotated[
         "where it is, all parts one log. auto: polars for folders, URLs and over 5 million rows, otherwise memory."
     ),
 ]
-SparkMaster = Annotated[str | None, Option("With --engine spark: the cluster; else this machine.", metavar="URL")]
+SparkMaster = Annotated[str | None, Option("With --engine spark: the cluster; otherwise this machine.", metavar="URL")]
 ExactUpTo = Annotated[
     int,
     Option(
