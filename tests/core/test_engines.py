@@ -16,7 +16,7 @@ from demur.core.engines.engine import (
     ENGINES,
     EngineFault,
     add_buckets,
-    collected,
+    collect_frame,
     contains,
     engine_faults,
     engine_of,
@@ -55,7 +55,7 @@ def number_of(text):
 
 def numbers(held, values, dtype=None):
     frame = pl.DataFrame({"row": range(len(values)), "d": pl.Series(values, dtype=dtype)})
-    found = collected(add_buckets(held(frame), "d", "bucket", least="odd least")).sort("row")
+    found = collect_frame(add_buckets(held(frame), "d", "bucket", least="odd least")).sort("row")
     assert found.columns == ["row", "d", "bucket", "odd least"]
     assert found.select("bucket", "odd least").dtypes == [pl.Int64] * 2
     assert found["bucket"].to_list() == buckets(held, values, dtype)
@@ -64,7 +64,7 @@ def numbers(held, values, dtype=None):
 
 def buckets(held, values, dtype=None):
     frame = pl.DataFrame({"row": range(len(values)), "d": pl.Series(values, dtype=dtype)})
-    return collected(add_buckets(held(frame), "d", "bucket")).sort("row")["bucket"].to_list()
+    return collect_frame(add_buckets(held(frame), "d", "bucket")).sort("row")["bucket"].to_list()
 
 
 def test_an_engine_is_known_by_its_frames():
@@ -77,13 +77,13 @@ def test_counts_and_sums_come_back_as_64_bit_integers(held):
     frame = held(pl.DataFrame({"a": [1, 2, None], "b": [0.5, 0.25, 0.25]}))
     totals = frame.select(n=nw.len(), filled=nw.col("a").count(), total=nw.col("a").sum(), share=nw.col("b").sum())
     expected = {"n": pl.Int64, "filled": pl.Int64, "total": pl.Int64, "share": pl.Float64}
-    assert collected(totals).schema == expected
-    assert collected(totals).row(0) == (3, 2, 3, 1.0)
+    assert collect_frame(totals).schema == expected
+    assert collect_frame(totals).row(0) == (3, 2, 3, 1.0)
 
 
 def test_a_decimal_with_a_fraction_stays_one():
     relation = duckdb.sql("SELECT 1.25::DECIMAL(10, 2) AS part, 3::DECIMAL(10, 0) AS whole, 4::HUGEINT AS huge")
-    assert collected(nw.from_native(relation)).schema == {
+    assert collect_frame(nw.from_native(relation)).schema == {
         "part": pl.Decimal(10, 2),
         "whole": pl.Int64,
         "huge": pl.Int64,
@@ -92,7 +92,7 @@ def test_a_decimal_with_a_fraction_stays_one():
 
 @pytest.mark.parametrize("native", [pl.DataFrame({"a": [1]}), pd.DataFrame({"a": [1]}), pa.table({"a": [1]})], ids=type)
 def test_frames_in_memory_are_collected_too(native):
-    assert collected(nw.from_native(native)).to_dict(as_series=False) == {"a": [1]}
+    assert collect_frame(nw.from_native(native)).to_dict(as_series=False) == {"a": [1]}
 
 
 def test_what_polars_raises_is_told_in_one_line():
@@ -100,13 +100,13 @@ def test_what_polars_raises_is_told_in_one_line():
     with pytest.raises(
         EngineFault, match=r"^the rows cannot be read or counted: conversion from `str` to `i64` [^\n]*$"
     ):
-        collected(broken)
+        collect_frame(broken)
 
 
 def test_what_duckdb_raises_is_told_in_one_line():
     broken = nw.from_native(duckdb.sql("SELECT 'x' AS a").select("a::INTEGER"))
     with pytest.raises(EngineFault, match=r"Conversion Error: Could not convert string 'x' to INT32[^\n]*$"):
-        collected(broken)
+        collect_frame(broken)
 
 
 def test_a_file_that_vanished_is_told(tmp_path):
@@ -115,7 +115,7 @@ def test_a_file_that_vanished_is_told(tmp_path):
     frame = nw.from_native(pl.scan_parquet(path))
     path.unlink()
     with pytest.raises(EngineFault, match=r"No such file or directory.*a\.parquet"):
-        collected(frame)
+        collect_frame(frame)
 
 
 def test_faults_of_our_own_are_not_laid_to_the_engine():
@@ -123,7 +123,7 @@ def test_faults_of_our_own_are_not_laid_to_the_engine():
         raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        collected(nw.from_native(pl.LazyFrame({"a": [1]}).map_batches(fail)))
+        collect_frame(nw.from_native(pl.LazyFrame({"a": [1]}).map_batches(fail)))
 
 
 @pytest.mark.parametrize(
@@ -166,7 +166,7 @@ def test_a_list_contains_what_python_finds_in_it(held, lists, items):
     items = items[: len(lists)]
     schema = {"row": pl.Int64, "l": pl.List(pl.String), "i": pl.String}
     frame = pl.DataFrame({"row": range(len(lists)), "l": lists, "i": items}, schema=schema)
-    found = collected(contains(held(frame), "l", "i", "hit")).sort("row")["hit"].to_list()
+    found = collect_frame(contains(held(frame), "l", "i", "hit")).sort("row")["hit"].to_list()
     pairs = zip(lists, items, strict=True)
     assert found == [listed is not None and item is not None and item in listed for listed, item in pairs]
 
@@ -174,8 +174,8 @@ def test_a_list_contains_what_python_finds_in_it(held, lists, items):
 @each_engine
 def test_numbers_in_a_list_are_found_by_their_digits(held):
     frame = held(pl.DataFrame({"l": [[1, 2]], "i": ["2"], "odd name": [2]}))
-    assert collected(contains(frame, "l", "i", "hit"))["hit"].to_list() == [True]
-    assert collected(contains(frame, "l", "odd name", "hit"))["hit"].to_list() == [True]
+    assert collect_frame(contains(frame, "l", "i", "hit"))["hit"].to_list() == [True]
+    assert collect_frame(contains(frame, "l", "odd name", "hit"))["hit"].to_list() == [True]
 
 
 @each_engine
@@ -202,9 +202,9 @@ def test_numbers_reach_through_the_whole_of_their_range(held):
 @each_engine
 def test_the_number_may_take_the_place_of_a_column(held):
     frame = held(pl.DataFrame({"least": ["x"], "d": ["a"], "bucket": [7]}))
-    found = collected(add_buckets(frame, "d", "bucket", least="least").select("d", "bucket", "least"))
+    found = collect_frame(add_buckets(frame, "d", "bucket", least="least").select("d", "bucket", "least"))
     assert found.row(0) == ("a", bucket_of("a"), number_of("a"))
-    assert collected(add_buckets(frame, "d", "b", least="d").select("b", "d")).row(0) == (
+    assert collect_frame(add_buckets(frame, "d", "b", least="d").select("b", "d")).row(0) == (
         bucket_of("a"),
         number_of("a"),
     )
@@ -213,13 +213,13 @@ def test_the_number_may_take_the_place_of_a_column(held):
 @each_engine
 def test_the_bucket_of_a_column_may_take_its_place(held):
     frame = held(pl.DataFrame({"d": ["a"], "e": [1]}))
-    assert collected(add_buckets(frame, "d", "d").select("d")).item() == bucket_of("a")
+    assert collect_frame(add_buckets(frame, "d", "d").select("d")).item() == bucket_of("a")
 
 
 def test_runs_and_chunks_of_texts_do_not_matter():
     values = ["a", "a", None, None, "b", "a"] * 50_000
     frame = pl.concat([pl.DataFrame({"d": values}), pl.DataFrame({"d": values[:7]})], rechunk=False)
-    found = collected(add_buckets(in_polars(frame), "d", "bucket"))
+    found = collect_frame(add_buckets(in_polars(frame), "d", "bucket"))
     assert found["bucket"].to_list() == [bucket_of(text) for text in frame["d"]]
 
 
@@ -231,7 +231,7 @@ def test_spark_finds_and_buckets_as_polars_does(spark, tmp_path):
 
     def found(rows):
         rows = contains(add_buckets(rows, "d", "by text", least="the least"), "l", "i", "hit")
-        return collected(rows.select("row", "by text", "the least", "hit")).sort("row")
+        return collect_frame(rows.select("row", "by text", "the least", "hit")).sort("row")
 
     here = found(in_polars(frame))
     assert here["by text"].to_list() == [bucket_of(text) for text in texts]
@@ -244,4 +244,4 @@ def test_what_spark_raises_is_told_in_one_line(spark):
     with pytest.raises(
         EngineFault, match=r"^the rows cannot be [^\n]*The value 'x' of the type \"STRING\" cannot[^\n]*$"
     ):
-        collected(broken)
+        collect_frame(broken)

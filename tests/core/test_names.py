@@ -1,12 +1,12 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from demur.core.show.numbers import middle_cut, shortened
+from demur.core.show.numbers import middle_cut, shorten
 
 
 @given(st.lists(st.text("ab-", max_size=40), max_size=12), st.integers(8, 30))
 def test_short_names_fit_and_never_coincide(names, most):
-    short = shortened(names, most)
+    short = shorten(names, most)
     assert set(short) == set(names)
     assert len(set(short.values())) == len(short)
     assert all(len(label) <= most for label in short.values())
@@ -20,4 +20,4 @@ def test_a_cut_name_keeps_both_ends(name, most):
 
 def test_names_that_differ_only_in_the_middle_stay_apart():
     names = [f"{'x' * 30}{place}{'y' * 30}" for place in range(3)]
-    assert len(set(shortened(names, 20).values())) == 3
+    assert len(set(shorten(names, 20).values())) == 3

@@ -14,7 +14,7 @@ import pytest
 
 from demur.core.engines import spark
 from demur.core.engines.duckdb import DuckDBEngine
-from demur.core.engines.engine import EngineFault, collected
+from demur.core.engines.engine import EngineFault, collect_frame
 from demur.core.engines.scanning import scan, system_of_url
 from demur.core.engines.spark import SparkEngine, spark_session
 from demur.core.io.tables import Request
@@ -35,7 +35,7 @@ def wanting(*names):
 
 
 def rows(scanned):
-    return collected(scanned.frame).sort("id")
+    return collect_frame(scanned.frame).sort("id")
 
 
 def write(frame, path):
@@ -223,7 +223,7 @@ def test_a_part_damaged_in_the_middle_is_found_when_the_engine_fails(tmp_path, e
     write(MANY, tmp_path / "c.parquet")
     scanned = scan([tmp_path], engine, request=ALL)
     with pytest.raises(EngineFault) as caught:
-        collected(scanned.frame.select(nw.col("confidence").sum()))
+        collect_frame(scanned.frame.select(nw.col("confidence").sum()))
     assert str(scanned.blame(caught.value)).startswith(f"{tmp_path / 'b.parquet'} is cut off, damaged or not Parquet: ")
 
 
@@ -236,14 +236,14 @@ def test_a_part_that_vanishes_or_changes_meanwhile_is_named(folder, engine):
         scanned.refuse_changes()
     (folder / "b.parquet").unlink()
     with pytest.raises(EngineFault) as caught:
-        collected(scanned.frame)
+        collect_frame(scanned.frame)
     assert "b.parquet has vanished since it was listed" in str(scanned.blame(caught.value))
 
 
 def test_where_no_part_is_to_blame_the_engine_has_the_word(folder):
     scanned = scan([folder], "polars", request=ALL)
     with pytest.raises(EngineFault) as caught:
-        collected(scanned.frame.select(nw.col("target").cast(nw.Int64)))
+        collect_frame(scanned.frame.select(nw.col("target").cast(nw.Int64)))
     assert scanned.blame(caught.value) is caught.value
     assert str(scanned.blame(OSError("disk full"))) == "the rows cannot be read or counted: disk full"
 
@@ -363,7 +363,7 @@ def test_duckdb_lists_the_files_of_a_remote_folder_and_what_they_hold(dated):
     held = reader.remote_columns([str(dated)])
     kinds = {"id": "BIGINT", "target": "VARCHAR", "confidence": "DOUBLE"}
     assert [columns for _, columns in held] == [kinds, kinds]
-    frame = collected(nw.from_native(reader.remote([f"{dated}/"])))
+    frame = collect_frame(nw.from_native(reader.remote([f"{dated}/"])))
     assert sorted(frame["hour"]) == ["01", "01", "1"]
     with pytest.raises(DataError, match=r"nowhere/\*\*/\*\.parquet matches no file"):
         reader.remote([f"{dated}/nowhere"])

@@ -6,7 +6,7 @@ from rich.console import Console
 
 from demur.core.show import terminal
 from demur.core.show.presentation import Presentation, ResultTable
-from demur.core.show.terminal import column_widths, fitted, width_in_lines, with_short_words
+from demur.core.show.terminal import column_widths, fit_table, width_in_lines, with_short_words
 
 NAMES = [f"family/a-model-with-a-long-name-{size}b" for size in (7, 13, 70)]
 LONG = ResultTable(
@@ -80,7 +80,7 @@ def test_wide_characters_take_no_room_from_other_names():
 
 def test_a_name_of_a_hundred_thousand_characters_is_cut_at_once():
     table = ResultTable("", ("system", "rows"), (("ab" * 50_000, "3"),))
-    assert width_in_lines(fitted(table, 80)) <= 80
+    assert width_in_lines(fit_table(table, 80)) <= 80
 
 
 def test_names_of_pairs_are_cut_before_numbers_break():

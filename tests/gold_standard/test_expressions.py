@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from demur.errors import UsageError
-from demur.gold_standard.cost import evaluated, parsed
+from demur.gold_standard.cost import evaluate_expression, parsed
 
 P = np.array([0.25, 0.5, 1.0])
 
@@ -31,12 +31,12 @@ P = np.array([0.25, 0.5, 1.0])
     ],
 )
 def test_an_expression_has_the_values_one_reads_in_it(expression, values):
-    assert evaluated(expression, P).tolist() == pytest.approx(values)
+    assert evaluate_expression(expression, P).tolist() == pytest.approx(values)
 
 
 @given(st.floats(0, 1), st.integers(1, 3), st.integers(1, 3))
 def test_values_have_the_shape_of_the_performances(p, rows, columns):
-    assert evaluated("3", np.full((rows, columns), p)).shape == (rows, columns)
+    assert evaluate_expression("3", np.full((rows, columns), p)).shape == (rows, columns)
 
 
 @pytest.mark.parametrize(
@@ -108,16 +108,16 @@ def test_expressions_have_bounds(expression, words):
 
 @pytest.mark.parametrize("expression", ["9**9**9**9", "exp(exp(exp(10 * p)))", "10 ** 400", "1e308 * 10"])
 def test_what_outgrows_every_number_is_infinite_at_once_and_silently(expression):
-    assert evaluated(expression, np.ones(1)).tolist() == [np.inf]
+    assert evaluate_expression(expression, np.ones(1)).tolist() == [np.inf]
 
 
 @given(st.text(max_size=40))
 def test_any_text_is_read_or_refused(text):
     with suppress(UsageError):
-        assert evaluated(text, P).shape == P.shape
+        assert evaluate_expression(text, P).shape == P.shape
 
 
 @given(st.text("p0129.+-*/()<>=, whereminclp", max_size=30))
 def test_any_text_of_the_right_letters_is_read_or_refused(text):
     with suppress(UsageError):
-        assert evaluated(text, P).shape == P.shape
+        assert evaluate_expression(text, P).shape == P.shape

@@ -4,7 +4,7 @@ from hypothesis import strategies as st
 
 from demur.errors import DataError
 from demur.nbest_lists.evaluate import pair_nbest
-from demur.nbest_lists.table import joined, nbest
+from demur.nbest_lists.table import join_tables, nbest
 
 
 def rows(system, ids, **cells):
@@ -115,7 +115,7 @@ def lists_named(ids, dialogues, weight=1.0):
 
 
 def paired(first, second, **options):
-    return pair_nbest(joined([nbest(first, system="one"), nbest(second, system="two")]), **options)
+    return pair_nbest(join_tables([nbest(first, system="one"), nbest(second, system="two")]), **options)
 
 
 def test_utterances_of_other_dialogues_or_other_weights_are_not_paired():

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from demur.errors import DataError, UsageError
 from demur.nbest_lists.asr.networks import Sentence
-from demur.nbest_lists.asr.scorers import NAMES, SCORERS, scored, scored_all, weights
+from demur.nbest_lists.asr.scorers import NAMES, SCORERS, score_sentences, scored_all, weights
 
 HEARD = [
     Sentence(("thai", "food"), math.log(0.4), (0.9, 0.7)),
@@ -69,14 +69,14 @@ def test_infev_is_not_troubled_by_tiny_probabilities():
     ],
 )
 def test_sentences_of_the_same_act_add_up(scorer, truth):
-    acts = scored(HEARD, scorer=scorer, parse=parse)
+    acts = score_sentences(HEARD, scorer=scorer, parse=parse)
     assert [act for act, _ in acts] == [act for act, _ in truth]
     assert [confidence for _, confidence in acts] == pytest.approx([confidence for _, confidence in truth])
 
 
 def test_const_tp1_takes_the_act_of_most_sentences():
     heard = [Sentence((word,), -1.0) for word in ("tie", "thai", "thais")]
-    assert scored(heard, scorer="const-tp1", parse=parse) == [("inform(food=thai)", 1.0), ("", 0.0)]
+    assert score_sentences(heard, scorer="const-tp1", parse=parse) == [("inform(food=thai)", 1.0), ("", 0.0)]
 
 
 def test_acts_are_equal_in_any_order():
@@ -86,18 +86,18 @@ def test_acts_are_equal_in_any_order():
         "inform(area=north)&bye&inform(food=thai)",
     ]
     heard = [Sentence((str(place),), -1.0) for place in range(3)]
-    ((act, confidence),) = scored(heard, scorer="const", parse=lambda text: texts[int(text)])
+    ((act, confidence),) = score_sentences(heard, scorer="const", parse=lambda text: texts[int(text)])
     assert (act, confidence) == (texts[0], pytest.approx(1.0))
 
 
 def test_acts_that_share_items_but_not_acts_differ():
     texts = ["inform(food=thai)", "confirm(food=thai)", "inform(food!=thai)"]
     heard = [Sentence((str(place),), -1.0) for place in range(3)]
-    assert len(scored(heard, scorer="const", parse=lambda text: texts[int(text)])) == 3
+    assert len(score_sentences(heard, scorer="const", parse=lambda text: texts[int(text)])) == 3
 
 
 def test_only_the_first_n_sentences_are_taken():
-    assert scored(HEARD, scorer="infev", parse=parse, n=2) == [
+    assert score_sentences(HEARD, scorer="infev", parse=parse, n=2) == [
         ("inform(food=thai)", pytest.approx(4 / 7)),
         ("", pytest.approx(3 / 7)),
     ]
@@ -105,7 +105,7 @@ def test_only_the_first_n_sentences_are_taken():
 
 @given(SENTENCES, st.sampled_from(NAMES))
 def test_confidences_sum_to_one_and_come_best_first(sentences, scorer):
-    acts = scored(sentences, scorer=scorer, parse=lambda text: f"say({text})")
+    acts = score_sentences(sentences, scorer=scorer, parse=lambda text: f"say({text})")
     confidences = [confidence for _, confidence in acts]
     assert confidences == sorted(confidences, reverse=True)
     assert math.fsum(confidences) == pytest.approx(1 if sentences else 0)
@@ -117,7 +117,7 @@ def test_many_utterances_are_scored_as_each_is_alone(lists, scorer):
     def say(text):
         return f"say({text})"
 
-    alone = [scored(sentences, scorer=scorer, parse=say) for sentences in lists]
+    alone = [score_sentences(sentences, scorer=scorer, parse=say) for sentences in lists]
     assert scored_all(lists, scorer=scorer, parse=say) == alone
 
 
@@ -134,7 +134,7 @@ def test_a_sentence_of_several_utterances_is_parsed_once():
 
 @pytest.mark.parametrize("scorer", NAMES)
 def test_where_nothing_was_heard_there_are_no_acts(scorer):
-    assert scored([], scorer=scorer, parse=parse) == []
+    assert score_sentences([], scorer=scorer, parse=parse) == []
     assert weights(scorer, []).size == 0
 
 
@@ -146,7 +146,7 @@ def test_avgword_needs_confidences_of_words():
     with pytest.raises(
         DataError, match=r'd1/0: sentence "thai": avgword needs the confidence.*`words` with conf.*cnet'
     ):
-        scored([Sentence(("thai",), -1.0)], scorer="avgword", parse=parse, where="d1/0")
+        score_sentences([Sentence(("thai",), -1.0)], scorer="avgword", parse=parse, where="d1/0")
 
 
 @pytest.mark.parametrize("odd", [math.nan, -0.5, 1.5])
@@ -169,7 +169,7 @@ def test_infev_needs_a_sentence_that_is_possible():
 
 def test_an_answer_that_is_no_act_is_blamed_on_the_parser():
     with pytest.raises(DataError, match="d1/0: the parser's answer must be acts: the act does not parse at character"):
-        scored(HEARD, scorer="const", parse=lambda _: "inform(", where="d1/0")
+        score_sentences(HEARD, scorer="const", parse=lambda _: "inform(", where="d1/0")
 
 
 def test_a_scorer_that_is_not_there_is_refused_with_the_nearest():
@@ -179,7 +179,7 @@ def test_a_scorer_that_is_not_there_is_refused_with_the_nearest():
 
 def test_a_list_of_no_sentences_cannot_be_asked_for():
     with pytest.raises(UsageError, match="at least one sentence; asked for 0"):
-        scored(HEARD, scorer="const", parse=parse, n=0)
+        score_sentences(HEARD, scorer="const", parse=parse, n=0)
 
 
 def test_every_scorer_has_its_top_one():
@@ -188,4 +188,4 @@ def test_every_scorer_has_its_top_one():
 
 @given(sentences=SENTENCES.filter(bool), scorer=st.sampled_from(sorted(SCORERS)))
 def test_what_all_sentences_say_has_a_confidence_of_exactly_1(sentences, scorer):
-    assert scored(sentences, scorer=scorer, parse=lambda _: "bye()") == [("bye()", 1.0)]
+    assert score_sentences(sentences, scorer=scorer, parse=lambda _: "bye()") == [("bye()", 1.0)]

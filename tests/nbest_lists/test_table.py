@@ -12,7 +12,7 @@ from hypothesis import given
 from demur.errors import DataError, UsageError
 from demur.nbest_lists import reading
 from demur.nbest_lists.exploded import ExplodedLists
-from demur.nbest_lists.table import NBestReading, joined, nbest, read_nbest, renamed
+from demur.nbest_lists.table import NBestReading, join_tables, nbest, read_nbest, rename_system
 from nbest_lists.nbest_lists import THAI, jsonl, read, row, written
 from reference import nbest as plain
 from reference.nbest import rough_lists, tables
@@ -106,7 +106,7 @@ def test_a_file_of_any_kind_gives_the_same_table(tmp_path, name):
     reading = NBestReading(keep=("split",))
     expected = nbest(ROWS, system="run", reading=reading)
     found = read_nbest(written(tmp_path, name, FILES[name]), reading=reading)
-    assert_same(renamed(found, "run"), expected)
+    assert_same(rename_system(found, "run"), expected)
 
 
 @pytest.mark.parametrize(
@@ -172,7 +172,7 @@ def test_batches_do_not_show(tmp_path, monkeypatch, size):
     assert_same(read(tmp_path, rows), expected)
     blank = jsonl(rows).replace(b"\n", b"\n\n")
     assert_same(read(tmp_path, blank), expected)
-    assert_same(renamed(nbest(frame_of(rows)), "run"), expected)
+    assert_same(rename_system(nbest(frame_of(rows)), "run"), expected)
     with pytest.raises(DataError, match=r'run.jsonl:9: utterance "e": a confidence must be'):
         read(tmp_path, blank.replace(b'"confidence": 1.0', b'"confidence": -1'))
 
@@ -299,7 +299,7 @@ def test_sets_of_several_files_are_numbered_alike(tmp_path):
     first = written(tmp_path, "one.jsonl", jsonl([row((["z"], 0.5))]))
     second = written(tmp_path, "two.jsonl", jsonl([row((["a"], 0.5)), row((["z"], 0.5), id="u2")]))
     found = read_nbest(first, second)
-    assert_same_arrays(found, joined([read_nbest(first), read_nbest(second)]))
+    assert_same_arrays(found, join_tables([read_nbest(first), read_nbest(second)]))
     assert len(set(found.reference.tolist())) == 1
 
 

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from demur.core.engines.engine import collected
+from demur.core.engines.engine import collect_frame
 from demur.core.stats.sweep import Sweep
 from demur.returns.curves import error_return
 from demur.returns.tally import FINE, ConfidenceGrid, dense_cells, grid_for, joined_sweep
@@ -68,7 +68,7 @@ def test_every_engine_puts_a_confidence_into_the_cell_numpy_puts_it_into(engine,
     scores, grid = held
     frame = nw.from_native(pl.DataFrame({"place": range(len(scores)), "confidence": scores}))
     lazy = frame.lazy() if engine == "polars" else frame.lazy("duckdb")
-    cells = collected(lazy.select("place", cell=grid.key(nw.col("confidence")))).sort("place")["cell"]
+    cells = collect_frame(lazy.select("place", cell=grid.key(nw.col("confidence")))).sort("place")["cell"]
     assert (cells.to_numpy() == grid.of(scores)).all()
 
 

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from demur.core.engines.duckdb import DuckDBEngine
-from demur.core.engines.engine import collected
+from demur.core.engines.engine import collect_frame
 from demur.errors import DataError
 from demur.returns.engine_judging import judge_lazily
 from demur.returns.table import Reading, responses
@@ -74,7 +74,7 @@ def test_rows_are_judged_as_in_memory(engine, rows):
     found = judged(engine, frame)
     columns = ["answered", "right", "failed", "out_of_scope", "confidence"]
     order = ["confidence", "right", "failed", "out_of_scope"]
-    mine = collected(found.frame.select(columns)).with_columns(pl.col("confidence") + 0.0)
+    mine = collect_frame(found.frame.select(columns)).with_columns(pl.col("confidence") + 0.0)
     theirs = expected.select(columns).with_columns(pl.col("confidence") + 0.0)
     assert mine.sort(order).equals(theirs.sort(order))
     assert found.n == expected.height
@@ -91,7 +91,7 @@ def test_lists_of_acceptable_labels_are_judged_as_in_memory(engine):
         }
     )
     expected = responses(frame).frame
-    found = collected(judged(engine, frame).frame.select("right", "out_of_scope", "confidence"))
+    found = collect_frame(judged(engine, frame).frame.select("right", "out_of_scope", "confidence"))
     assert found.sort("confidence").equals(expected.select("right", "out_of_scope", "confidence").sort("confidence"))
 
 
@@ -118,7 +118,7 @@ def test_what_was_recognised_is_told_as_in_memory(engine):
     ],
 )
 def test_flags_are_read_whatever_their_type(engine, flags):
-    found = collected(judged(engine, pl.DataFrame(BASE).with_columns(failed=flags)).frame.select("failed"))
+    found = collect_frame(judged(engine, pl.DataFrame(BASE).with_columns(failed=flags)).frame.select("failed"))
     assert sorted(found["failed"]) == [False, False, True]
 
 
@@ -143,27 +143,27 @@ def test_labels_written_with_a_point_zero_are_the_same_in_memory(engine):
         frame = pl.DataFrame({"target": target, "prediction": [prediction] * 3, "confidence": [0.9, 0.4, 0.3]})
         expected = responses(frame).frame["right"].sum()
         assert expected == 1
-        assert collected(judged(engine, frame).frame.select("right"))["right"].sum() == expected
+        assert collect_frame(judged(engine, frame).frame.select("right"))["right"].sum() == expected
 
 
 @each_engine
 def test_negative_zero_is_the_label_zero(engine):
     frame = {"target": [0.0, -0.0, 1.0], "prediction": [-0.0, 0.0, 1.0], "confidence": [0.9, 0.4, 0.3]}
     assert responses(frame).frame["right"].all()
-    assert collected(judged(engine, frame).frame.select("right"))["right"].all()
+    assert collect_frame(judged(engine, frame).frame.select("right"))["right"].all()
 
 
 @each_engine
 def test_numbers_are_labels_whatever_their_type(engine):
     frame = {"target": [1, 2, 3], "prediction": [1.0, 3.0, None], "confidence": [0.9, 0.4, None]}
-    found = collected(judged(engine, frame).frame.select("right", "answered"))
+    found = collect_frame(judged(engine, frame).frame.select("right", "answered"))
     assert sorted(found.rows()) == [(False, False), (False, True), (True, True)]
 
 
 @each_engine
 def test_a_log_without_confidences_ranks_all_answers_lowest(engine):
     found = judged(engine, {"target": ["a", "b"], "prediction": ["a", "a"]})
-    assert collected(found.frame.select("confidence"))["confidence"].to_list() == [float("-inf")] * 2
+    assert collect_frame(found.frame.select("confidence"))["confidence"].to_list() == [float("-inf")] * 2
     assert found.notes == ("no confidences: only what a system withholds by itself counts",)
 
 
@@ -187,7 +187,7 @@ def test_rows_are_kept_where_a_column_has_a_value(engine):
 @each_engine
 def test_labels_for_confusion_are_those_of_memory(engine):
     frame = {"target": ["a", "b", "b"], "prediction": ["a", "a", None], "confidence": [0.9, 0.4, None]}
-    found = collected(judged(engine, frame, labels=True).frame.select("actual", "predicted"))
+    found = collect_frame(judged(engine, frame, labels=True).frame.select("actual", "predicted"))
     assert sorted(found.rows(), key=repr) == [("a", "a"), ("b", "a"), ("b", None)]
 
 
@@ -195,7 +195,7 @@ def test_labels_for_confusion_are_those_of_memory(engine):
 def test_turns_of_a_dialogue_share_a_bucket_and_rows_outside_any_have_their_own(engine):
     frame = {**BASE, "dialogue": ["d", "d", None]}
     found = judged(engine, frame)
-    buckets = collected(found.frame.select("confidence", "bucket"))
+    buckets = collect_frame(found.frame.select("confidence", "bucket"))
     assert found.clustered
     assert buckets.filter(pl.col("confidence").is_not_null())["bucket"].n_unique() == 1
     assert buckets["bucket"].n_unique() == 2

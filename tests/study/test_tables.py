@@ -19,7 +19,7 @@ import pytest
 import demur
 from commands import Demur
 from demur.errors import DataError, UsageError
-from demur.study.checks import checked
+from demur.study.checks import check_study
 from demur.study.demo import SimulatedStudy, write_simulated
 from demur.study.design import parse_design, read_design
 from demur.study.export import StudyRecord, benchmark_svg, read_study_trials, study_tables, trials_of
@@ -78,7 +78,7 @@ def test_people_can_be_renamed_or_left_out(filled: Path, identifiers: Any) -> No
 
 
 def test_a_sound_study_passes_every_check(filled: Path) -> None:
-    found = checked(filled)
+    found = check_study(filled)
     assert found.holds
     assert len(found.findings) == 8
     assert all(one.checked for one in found.findings)
@@ -102,7 +102,7 @@ SPOILT = [
 @pytest.mark.parametrize(("change", "rule"), SPOILT)
 def test_each_check_finds_what_it_is_for(copy: Path, change: str, rule: str) -> None:
     rewritten(copy, change)
-    assert any(rule in one.rule for one in checked(copy).findings if not one.holds)
+    assert any(rule in one.rule for one in check_study(copy).findings if not one.holds)
 
 
 def test_commands_read_the_folder_of_a_study(filled: Path, demur: Demur) -> None:

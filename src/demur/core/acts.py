@@ -45,10 +45,10 @@ class Slot:
             raise DataError("a slot must have a name or a value, and a value to be negated", got=repr(self))
 
     def __str__(self) -> str:
-        name = "" if self.name is None else _written(self.name, _name)
+        name = "" if self.name is None else _quote(self.name, _name)
         if self.value is None:
             return name
-        return f"{name}{'!=' if self.negated else '='}{_written(self.value, _value)}"
+        return f"{name}{'!=' if self.negated else '='}{_quote(self.value, _value)}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +59,7 @@ class Act:
     slots: tuple[Slot, ...] = ()
 
     def __str__(self) -> str:
-        return f"{_written(self.name, _word)}({', '.join(map(str, self.slots))})"
+        return f"{_quote(self.name, _word)}({', '.join(map(str, self.slots))})"
 
 
 def parse_acts(text: str) -> tuple[Act, ...]:
@@ -94,7 +94,7 @@ def thomson_items(acts: Iterable[Act]) -> frozenset[str]:
     """
     items: set[str] = set()
     for act in acts:
-        items.add(_written(act.name, _word))
+        items.add(_quote(act.name, _word))
         items.update(map(str, act.slots))
     return frozenset(items)
 
@@ -110,14 +110,14 @@ def dstc_items(acts: Iterable[Act], slots: frozenset[str] | None = None) -> froz
     """
     items: set[str] = set()
     for act in acts:
-        name = _written(act.name, _word)
+        name = _quote(act.name, _word)
         if not act.slots:
             items.add(name)
         for slot in act.slots:
             # request(phone) and request(slot=phone) ask for a slot; request(phone, food=thai) says something too
             of_slot = slot.name if slot.value is None else slot.value if slot.name in (None, "slot") else None
             if act.name == "request" and of_slot is not None and not slot.negated:
-                items.add(f"request={_written(of_slot, _value)}")
+                items.add(f"request={_quote(of_slot, _value)}")
             elif slots is None or slot.name in (None, "this") or slot.name in slots:
                 items.add(f"{name}({slot if slot.name is not None else f'this{slot}'})")
     return frozenset(items)
@@ -127,7 +127,7 @@ ITEMISERS: dict[str, Callable[[Iterable[Act]], frozenset[str]]] = {"thomson": th
 """Ways to split acts into items, by name."""
 
 
-def _written(text: str, bare: re.Pattern[str]) -> str:
+def _quote(text: str, bare: re.Pattern[str]) -> str:
     if bare.fullmatch(text):
         return text
     escaped = text.replace("\\", "\\\\").replace('"', '\\"')

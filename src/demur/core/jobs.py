@@ -151,15 +151,15 @@ class Parameter:
             return
         if self.choices and value not in self.choices:
             listed = ", ".join(map(str, self.choices))
-            raise UsageError(f"`{self.name}` is one of {listed}; got {_shown(value)}")
+            raise UsageError(f"`{self.name}` is one of {listed}; got {_text_of_value(value)}")
         if self.type in (int, float):
             kind = Integral if self.type is int else Real
             if value is True or value is False or not isinstance(value, kind):
-                raise UsageError(f"`{self.name}` takes {self._takes}; got {_shown(value)}")
+                raise UsageError(f"`{self.name}` takes {self._takes}; got {_text_of_value(value)}")
             if not option.within(float(value)):
                 raise UsageError(f"`{self.name}` must be {option.range}; got {value:g}")
         if option.check is not None and not option.check(value):
-            raise UsageError(f"`{self.name}` takes {option.python or option.takes}; got {_shown(value)}")
+            raise UsageError(f"`{self.name}` takes {option.python or option.takes}; got {_text_of_value(value)}")
 
 
 @cache
@@ -358,7 +358,7 @@ def _read(text: str, kind: Any) -> Any:
     return kind(text) if kind in (int, float, Path) else text
 
 
-def _shown(value: Any) -> str:
+def _text_of_value(value: Any) -> str:
     return f'"{value}"' if isinstance(value, str) else str(value)
 
 

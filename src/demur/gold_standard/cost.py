@@ -63,12 +63,12 @@ _FUNCTIONS: dict[str, tuple[Callable[..., Any], int, int]] = {
 _KNOWN = f"there are numbers, {VARIABLE}, + - * / ** and {', '.join(_FUNCTIONS)}"
 
 
-def evaluated(expression: str, p: Array) -> Array:
+def evaluate_expression(expression: str, p: Array) -> Array:
     """The values of an expression; infinite or NaN where it has none, and without a warning.
 
-    >>> evaluated("1000 * p ** 2", np.array([0.5, 1.0])).tolist()
+    >>> evaluate_expression("1000 * p ** 2", np.array([0.5, 1.0])).tolist()
     [250.0, 1000.0]
-    >>> evaluated("where(p < 0.5, 0, 1 / p)", np.array([0.0, 0.5])).tolist()
+    >>> evaluate_expression("where(p < 0.5, 0, 1 / p)", np.array([0.0, 0.5])).tolist()
     [0.0, 2.0]
     """
     places = np.asarray(p, dtype=np.float64)
@@ -213,7 +213,7 @@ class CostFunction:
     def __call__(self, performance: Array) -> Array:
         """The amounts, in the shape of the performances; NaN beyond the points, where nobody stated any."""
         if self.points is None:
-            return evaluated(self.expression or "", performance)
+            return evaluate_expression(self.expression or "", performance)
         rates, amounts = np.array(self.points).T
         slack = _NEAR * (self.high - self.low)
         held = np.interp(performance, rates, amounts)

@@ -61,7 +61,7 @@ class PilotPerformer:
         where = np.searchsorted(chance, rng.random((*departures.shape, trials)) * chance[-1], side="right")
         middle = average_person(self.fit, self.spread)
         mean = means(_link(self.counts), middle[where] + self.spread * departures[..., None])
-        return _counted(self.counts, where, self._outcomes(mean, rng))
+        return _count(self.counts, where, self._outcomes(mean, rng))
 
     def _outcomes(self, mean: Array, rng: np.random.Generator) -> Array:
         """How trials come out whose expectation is the mean."""
@@ -213,7 +213,7 @@ def _correlation(performers: Sequence[PilotPerformer]) -> Array:
     return matrix
 
 
-def _counted(like: Counts, where: NDArray[np.int64], share: Array) -> Counts:
+def _count(like: Counts, where: NDArray[np.int64], share: Array) -> Counts:
     """Counts with a row for each study of simulated trials."""
     from scipy.sparse import csr_array
 

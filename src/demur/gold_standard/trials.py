@@ -331,7 +331,7 @@ def kind_of(rows: TrialRows, reading: TrialReading) -> tuple[Kind, list[str]]:
         if may_be_share:
             fix = "with a column n it is a rate; --upper U, or upper=U, for mean scores of n trials"
             _refuse_outside(rows, name, 0.0, 1.0, fix)
-            return "rates", _rounded(rows, name)
+            return "rates", _round(rows, name)
         _refuse_outside(rows, name, reading.lower, reading.upper)
         return "scores", [f"{name} is the mean of n trials in each row"]
     if may_be_share:
@@ -365,7 +365,7 @@ def _refuse_outside(rows: TrialRows, name: str, lower: float, upper: float | Non
     raise rows.fault(bad, name, rule, got=float(y[bad]), fix=fix or way_out)
 
 
-def _rounded(rows: TrialRows, name: str) -> list[str]:
+def _round(rows: TrialRows, name: str) -> list[str]:
     successes = rows.frame["y"] * rows.frame["n"]
     odd = (successes - successes.round()).abs() > _WHOLE_ENOUGH
     place = first(odd)

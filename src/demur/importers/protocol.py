@@ -16,7 +16,7 @@ import msgspec
 import narwhals as nw
 import polars as pl
 
-from demur.core.engines.engine import collected
+from demur.core.engines.engine import collect_frame
 from demur.core.io.columns import nearest
 from demur.core.io.files import scan_columnar
 from demur.core.io.json import BYTE_ORDER_MARK
@@ -350,7 +350,7 @@ def placeholder_labels(rows: nw.LazyFrame[Any], *, lists: bool) -> tuple[str, ..
         found.filter(nw.col("correct")).select(label="prediction"),
         targets.filter(is_placeholder(nw.col("label"))),
     )
-    labels, right, meant = (collected(one.unique("label"))["label"] for one in wanted)
+    labels, right, meant = (collect_frame(one.unique("label"))["label"] for one in wanted)
     answers = {label.lower() for label in (*right, *meant)}
     return tuple(sorted(label for label in labels if label.lower() not in answers))
 

@@ -169,17 +169,17 @@ def slots_of(text: str) -> Iterator[frozenset[str | None]]:
     """
     begin = 0
     for found in _OPTION.finditer(text):
-        yield from (frozenset([_said(word)]) for word in text[begin : found.start()].split())
+        yield from (frozenset([_plain_word(word)]) for word in text[begin : found.start()].split())
         options = [option.split() for option in found[1].split("/")]
         longest = max(len(option) for option in options)
         for place in range(longest):
             words = [option[place] if place < len(option) else NOTHING for option in options]
-            yield frozenset(None if word == NOTHING else _said(word) for word in words)
+            yield frozenset(None if word == NOTHING else _plain_word(word) for word in words)
         begin = found.end()
-    yield from (frozenset([_said(word)]) for word in text[begin:].split())
+    yield from (frozenset([_plain_word(word)]) for word in text[begin:].split())
 
 
-def _said(word: str) -> str:
+def _plain_word(word: str) -> str:
     return word.replace("\\", "").strip("()").casefold()
 
 
@@ -197,7 +197,7 @@ def _spoken(file: ForeignFile) -> Iterator[SpokenWord]:
             continue
         start, length = float(parts[2]), float(parts[3])
         sure = float(parts[5]) if len(parts) > 5 else None
-        yield SpokenWord(parts[0].casefold(), parts[1].casefold(), start + length / 2, _said(parts[4]), sure)
+        yield SpokenWord(parts[0].casefold(), parts[1].casefold(), start + length / 2, _plain_word(parts[4]), sure)
 
 
 def aligned(words: Sequence[str], slots: Sequence[frozenset[str | None]]) -> list[str | None]:

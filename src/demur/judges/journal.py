@@ -74,7 +74,7 @@ class Journal:
         if not (folder / FILE).is_file():
             raise DataError("is no folder of judgements", where=str(folder), fix="demur judge LOG begins one")
         self._alone = RLock()
-        self._connection = _connected(folder / FILE)
+        self._connection = _connect(folder / FILE)
         try:
             if (version := self._all("PRAGMA user_version")[0][0]) != SCHEMA:
                 why = "was not begun whole" if version == 0 else "was written by another version of demur"
@@ -91,7 +91,7 @@ class Journal:
             os.close(os.open(folder / FILE, os.O_CREAT, 0o600))
         except OSError as fault:
             raise UsageError(f"{folder} cannot be written: {fault.strerror or fault}") from None
-        connection = _connected(folder / FILE)
+        connection = _connect(folder / FILE)
         try:
             connection.execute("BEGIN IMMEDIATE")
             for command in _TABLES:
@@ -178,7 +178,7 @@ class RepeatedRequest(Exception):
     """A request that was answered before, sent again."""
 
 
-def _connected(path: Path) -> sqlite3.Connection:
+def _connect(path: Path) -> sqlite3.Connection:
     """A connection whose every statement is committed to the disk before it returns."""
     try:
         connection = sqlite3.connect(path, timeout=30, isolation_level=None, check_same_thread=False)

@@ -64,7 +64,7 @@ def label_set(labels: Sequence[tuple[str, str | None]], question: str = QUESTION
     >>> [(one.name, one.means, one.key) for one in label_set([("right", None), ("partly", "wrong")]).labels]
     [('right', 'right', 'r'), ('partly', 'wrong', 'p')]
     """
-    return _checked([JudgeLabel(name, _meaning(name, means)) for name, means in labels], question, guidelines, "labels")
+    return _check([JudgeLabel(name, _meaning(name, means)) for name, means in labels], question, guidelines, "labels")
 
 
 def usual_labels() -> LabelSet:
@@ -97,7 +97,7 @@ def read_guidelines(path: Path, labels: Sequence[tuple[str, str | None]] = ()) -
         raise DataError(f"cannot be read: {fault.strerror or fault}", where=str(path)) from None
     if path.suffix.lower() != ".toml":
         found = label_set(labels) if labels else usual_labels()
-        return _checked(found.labels, QUESTION, text.strip(), str(path))
+        return _check(found.labels, QUESTION, text.strip(), str(path))
     try:
         document = tomllib.loads(text)
     except (tomllib.TOMLDecodeError, RecursionError) as fault:
@@ -111,7 +111,7 @@ def read_guidelines(path: Path, labels: Sequence[tuple[str, str | None]] = ()) -
     made = [_label_from(one, f"{path}: label {place}") for place, one in enumerate(given, 1)]
     texts = [_text(document, name, str(path)) for name in ("question", "guidelines")]
     found_labels = made or list((label_set(labels) if labels else usual_labels()).labels)
-    return _checked(found_labels, texts[0] or QUESTION, texts[1], str(path))
+    return _check(found_labels, texts[0] or QUESTION, texts[1], str(path))
 
 
 def _label_from(given: dict[str, Any], where: str) -> JudgeLabel:
@@ -140,7 +140,7 @@ def _refuse_unknown(given: dict[str, Any], known: Sequence[str], where: str) -> 
             raise DataError(f'there is no "{name}" here', where=where, fix=nearest(name, known))
 
 
-def _checked(labels: Sequence[JudgeLabel], question: str, guidelines: str, where: str) -> LabelSet:
+def _check(labels: Sequence[JudgeLabel], question: str, guidelines: str, where: str) -> LabelSet:
     """The set with a key for each label; refused where labels cannot be told apart."""
     names = [one.name for one in labels]
     if not 2 <= len(names) <= MOST_LABELS:

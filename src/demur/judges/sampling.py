@@ -124,7 +124,7 @@ def weigh(stratum: NDArray[np.int64], sizes: NDArray[np.int64], judged: Flags) -
     [1.5, 1.5, 1.0, 1.0, 1.0]
     """
     counts = np.bincount(stratum[judged & (stratum >= 0)], minlength=sizes.size)
-    group = _joined(counts, np.minimum(sizes, LEAST_JUDGED))
+    group = _join(counts, np.minimum(sizes, LEAST_JUDGED))
     totals = np.bincount(group, weights=sizes)
     each = np.nan_to_num(ratio(totals, np.bincount(group, weights=counts)))
     place = np.append(group, -1)[stratum]
@@ -134,7 +134,7 @@ def weigh(stratum: NDArray[np.int64], sizes: NDArray[np.int64], judged: Flags) -
     return Weights(np.asarray(weight), names)
 
 
-def _joined(counts: NDArray[np.int64], least: NDArray[np.int64]) -> NDArray[np.int64]:
+def _join(counts: NDArray[np.int64], least: NDArray[np.int64]) -> NDArray[np.int64]:
     """A number for each stratum, the same for those that must be joined so that each has judged inputs enough."""
     group, held, needed, number = np.zeros(counts.size, np.int64), 0, 0, 0
     for one in range(counts.size):

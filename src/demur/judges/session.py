@@ -419,13 +419,13 @@ class Judging:
     def differences(self, asked: dict[str, Any]) -> list[str]:
         """What was asked for that judging was begun without: options by name, with what they were."""
         return [
-            f"`{name}` was {_said(getattr(self.plan, name))}"
+            f"`{name}` was {_text_of(getattr(self.plan, name))}"
             for name, value in asked.items()
             if value is not None and getattr(self.plan, name) != value
         ]
 
 
-def _said(value: Any) -> str:
+def _text_of(value: Any) -> str:
     if isinstance(value, LabelSet):
         return ", ".join(value.names)
     if isinstance(value, tuple):

@@ -26,10 +26,18 @@ from demur.nbest_lists.asr.scorers import SENTENCES, Ear, Heard, Hypothesiser, P
 from demur.nbest_lists.evaluate import NONE, NBestEvaluations, NBestSettings, evaluate_nbest
 from demur.nbest_lists.floors import floor_figure, floor_table
 from demur.nbest_lists.measures import NBEST
-from demur.nbest_lists.presentation import AS_PERCENT, NAMES, chart_facts, measure_table, part_table, parts_frame, shown
+from demur.nbest_lists.presentation import (
+    AS_PERCENT,
+    NAMES,
+    chart_facts,
+    measure_table,
+    part_table,
+    parts_frame,
+    show_value,
+)
 from demur.nbest_lists.reward import Smooths, of_smooths, oracle_curves, reward_curves
 from demur.nbest_lists.scales import SCALES, tuned
-from demur.nbest_lists.table import NBest, NBestReading, Recording, joined, read_nbest, recorded, renamed
+from demur.nbest_lists.table import NBest, NBestReading, Recording, join_tables, read_nbest, recorded, rename_system
 
 BUNDLED = "the bundled study: a simulated restaurant guide, 650 dialogues (demur.lab.corpora)"
 
@@ -105,7 +113,7 @@ class RecordedStudy:
                 f'the utterance "{several["id"][0]}" is in several systems: {", ".join(table.systems)}',
                 fix="--where system=NAME keeps one, or give the files of one",
             )
-        return renamed(table, scorer)
+        return rename_system(table, scorer)
 
 
 def study_files(files: Sequence[Any]) -> tuple[Any, ...]:
@@ -185,7 +193,7 @@ def scorer_table(study: RecordedStudy, *, scorers: Sequence[str], kept: int = 5,
     for done, scorer in enumerate(scorers):
         step(f"scoring by {scorer}", done, 2 * len(scorers))
         tables.append(study.lists(scorer, kept=kept))
-    lists = joined(tables)
+    lists = join_tables(tables)
     found = evaluate_nbest(lists, settings=study.settings, step=step)
     same = f"every scorer has the same {kept} best sentences of each utterance"
     return ScorerTable(found, kept, (same, *study.notes, *lists.notes, *study.method_notes))
@@ -238,8 +246,8 @@ def condition_table(
         step(f"scoring by {scorer}", done, 2 * len(parts))
         lists = whole if (scorer, kept) == ("infev", many) else study.lists(scorer, kept=kept)
         rows = (lists.frame[by].cast(pl.String).fill_null(NONE) == condition).to_numpy()
-        tables.append(renamed(lists.taken(rows), f"{condition} {scorer} {kept}"))
-    together = joined(tables)
+        tables.append(rename_system(lists.taken(rows), f"{condition} {scorer} {kept}"))
+    together = join_tables(tables)
     found = evaluate_nbest(together, settings=study.settings, step=step)
     return ConditionTable(found, (*study.notes, *together.notes, *study.method_notes))
 
@@ -290,7 +298,7 @@ def oracle_experiment(
     study: RecordedStudy, *, scorers: Sequence[str], kept: int, step: Step = silent
 ) -> CurveExperiment:
     """ICE of dialogues against the oracle error of their lists, by scorer."""
-    lists = joined([study.lists(scorer, kept=kept) for scorer in scorers])
+    lists = join_tables([study.lists(scorer, kept=kept) for scorer in scorers])
     found = evaluate_nbest(lists, settings=replace(study.settings, replicates=50), step=step)
     return CurveExperiment(oracle_curves(found), (*study.notes, *lists.notes, *study.method_notes))
 
@@ -398,7 +406,9 @@ def _condition_sentence(table: ConditionTable) -> str:
 
 def _condition_rows(table: ConditionTable) -> ResultTable:
     """The table as the paper prints it: a row per condition, a column per measure."""
-    rows = tuple((one.system, *(shown(key, one.figures[key].value) for key in TABLE_3)) for one in table.evaluations)
+    rows = tuple(
+        (one.system, *(show_value(key, one.figures[key].value) for key in TABLE_3)) for one in table.evaluations
+    )
     last = ("better at every step", *("yes" if table.orders(key) else "no" for key in TABLE_3))
     return ResultTable(
         "From the worst condition to the best",
@@ -418,7 +428,7 @@ def _scorer_sentences(table: ScorerTable) -> list[str]:
         same = [one.system for one in defined if one.figures[key].value == best.figures[key].value]
         whom = best.system if len(same) == 1 else f"{', '.join(same[:-1])} and {same[-1]} alike"
         end = "lowest" if NBEST[key].better == "lower" else "highest"
-        sentences.append(f"{NAMES[key]} is {end} for {whom} ({shown(key, best.figures[key].value)}).")
+        sentences.append(f"{NAMES[key]} is {end} for {whom} ({show_value(key, best.figures[key].value)}).")
     return sentences
 
 
@@ -512,7 +522,7 @@ def _length_table(sweep: LengthSweep, key: str) -> ResultTable:
     cells = []
     for part in rows.partition_by("condition", maintain_order=True):
         values = dict(part.select("kept", "value").iter_rows())
-        cells.append((str(part["condition"][0]), *(shown(key, values[length]) for length in lengths)))
+        cells.append((str(part["condition"][0]), *(show_value(key, values[length]) for length in lengths)))
     return ResultTable(
         f"{NAMES[key].partition(',')[0]} by number of sentences",
         ((sweep.by or "condition").replace("_", " "), *map(str, lengths)),

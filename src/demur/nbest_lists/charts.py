@@ -26,12 +26,12 @@ from demur.core.show.charts import (
     number_axis,
     rate_axis,
     refuse_repeats,
-    renamed,
+    rename_expression,
     style_of,
     tidy,
     upright,
 )
-from demur.core.show.numbers import aligned, count, number, percent, short, shortened, signed, with_interval
+from demur.core.show.numbers import aligned, count, number, percent, short, shorten, signed, with_interval
 from demur.errors import UsageError
 from demur.nbest_lists.measures import PAPER_FLOOR
 
@@ -66,7 +66,7 @@ def sweep_chart(
     if fewest < 1:
         raise UsageError(f"the number of {what} kept starts at 1; got {fewest}")
     names = table["condition"].unique(maintain_order=True).to_list()
-    labels = {name: f"{condition_title} {cut}".strip() for name, cut in shortened(names).items()}
+    labels = {name: f"{condition_title} {cut}".strip() for name, cut in shorten(names).items()}
     values = [
         f"{label or 'all'}: {', '.join(f'{number(value)} at {kept}' for kept, value in points)}"
         for name, label in labels.items()
@@ -227,7 +227,7 @@ def _parts_layers(bars: pl.DataFrame, table: pl.DataFrame) -> list[Any]:
             ticks=False,
             domain=False,
             labelPadding=8,
-            labelExpr=renamed(shortened(names, 26)),
+            labelExpr=rename_expression(shorten(names, 26)),
         ),
     )
     lane = alt.YOffset("part:N", scale=alt.Scale(domain=list(LANES)))
@@ -293,12 +293,12 @@ def scorer_chart(
 def _panels(table: pl.DataFrame) -> Any:
     scorers = table["scorer"].unique(maintain_order=True).to_list()
     panels = table["panel"].unique(maintain_order=True).to_list()
-    labels = shortened(scorers, 26)
+    labels = shorten(scorers, 26)
     up = alt.Y(
         "scorer:N",
         title=None,
         scale=alt.Scale(domain=scorers),
-        axis=alt.Axis(ticks=False, domain=False, grid=True, labelLimit=170, labelExpr=renamed(labels)),
+        axis=alt.Axis(ticks=False, domain=False, grid=True, labelLimit=170, labelExpr=rename_expression(labels)),
     )
     span = Plot().mark_rule(strokeWidth=2, color="#555555")
     dot = Plot().mark_point(shape="circle", size=80, strokeWidth=1.8, stroke="black", opacity=1)
@@ -360,7 +360,7 @@ def paired_chart(
     refuse_repeats(table, "measure")
     check_better(table)
     marks = _marks(table)
-    names = shortened((a, b), 22)
+    names = shorten((a, b), 22)
     return finished(
         alt.layer(*_paired_layers(marks, names[a], names[b]), width=WIDTH - 190, height=34 * table.height),
         title=title or _paired_title(marks, a, b),
@@ -471,7 +471,7 @@ def _floor_title(table: pl.DataFrame, names: Sequence[str]) -> str:
         first, last = (float(value) for value in table.sort("floor")["ice"][[0, -1]])
         return f"The floor alone moves the ICE from {number(last)} to {number(first)}"
     best = table.sort("floor", "ice", maintain_order=True).group_by("floor", maintain_order=True).first()
-    short = shortened(list(names))
+    short = shorten(list(names))
     runs = best.group_by(pl.col("system").rle_id().alias("run"), maintain_order=True).agg(
         pl.col("system").first(), pl.col("floor").first()
     )

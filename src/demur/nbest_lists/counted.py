@@ -18,7 +18,7 @@ import narwhals as nw
 import numpy as np
 import polars as pl
 
-from demur.core.engines.engine import BUCKETS, MARKS, NUMBERS, Lazy, collected, summed_batches
+from demur.core.engines.engine import BUCKETS, MARKS, NUMBERS, Lazy, collect_frame, summed_batches
 from demur.core.engines.polars import leading_digits
 from demur.core.io.columns import MOST_SLICES, NBEST_ALIASES
 from demur.core.io.tables import Request, unpaired_note
@@ -29,7 +29,7 @@ from demur.core.stats.measure import TermMeasure
 from demur.core.stats.sweep import Sweep, sweep_groups
 from demur.errors import DataError, UsageError
 from demur.importers import importer_of
-from demur.nbest_lists.evaluate import NONE, NBestComparison, NBestEvaluations, NBestSettings, compared, evaluated
+from demur.nbest_lists.evaluate import NONE, NBestComparison, NBestEvaluations, NBestSettings, compared, evaluate_lists
 from demur.nbest_lists.exploded import ExplodedLists, UnitTotals, columns_of
 from demur.nbest_lists.reading import NAMES_FROM, Builder, RowLayout, layout_of, rows_of_batch
 from demur.nbest_lists.table import NBest, NBestReading, built, changes_noted
@@ -155,7 +155,7 @@ class CountBatch:
             (f"{kind} by bucket", ("system", "slice", "bucket"), BY_BUCKET.key(score)),
         ):
             groups = sweep_groups(nw.from_native(rows), keys=keys, cell=cell, least=("least",), summed=("squares",))
-            yield collected(groups).with_columns(kind=pl.lit(name))
+            yield collect_frame(groups).with_columns(kind=pl.lit(name))
 
 
 def sum_names(terms: int) -> list[str]:
@@ -340,7 +340,7 @@ def in_engine(
         log = engine_log(one, request_of(reading), replace(counting, name=name), step)
         if log is None:
             return None
-        parts.append(_counted(log if name is None else replace(log, system=name), reading, how, by, compared, step))
+        parts.append(_count(log if name is None else replace(log, system=name), reading, how, by, compared, step))
     names = [one.system for part in parts for one in part if one.part is None]
     if len(set(names)) < len(names):
         fix = "name systems in a column system, or give folders of different names"
@@ -352,7 +352,7 @@ def in_engine(
     return evaluations.with_notes((Sampling(**how.sampling).note,))
 
 
-def _counted(
+def _count(
     log: EngineLog, reading: NBestReading, how: NBestSettings, by: str | None, compared: Any, step: Step
 ) -> NBestEvaluations:
     with blaming(log):
@@ -363,17 +363,19 @@ def _counted(
         asked = " and ".join(f"{column} is {value}" for column, value in reading.where)
         raise DataError(f"no row is left where {asked}" if asked else "holds no rows", where=f"{log.where}:")
     step("evaluating", 2, 3)
-    evaluations = NBestEvaluations(evaluated(one.system, one.part, one, how) for one in _taken(sums, by, how))
+    evaluations = NBestEvaluations(
+        evaluate_lists(one.system, one.part, one, how) for one in _systems_and_slices(sums, by, how)
+    )
     return evaluations.with_notes((*log.notes, *count.layout.notes, *_notes(sums, count), how.note))
 
 
 def _count_batch(log: EngineLog, reading: NBestReading, how: NBestSettings, by: str | None, paired: bool) -> CountBatch:
     rows: Lazy = nw.from_native(log.rows)
-    first = collected(rows.head(NAMES_FROM))
+    first = collect_frame(rows.head(NAMES_FROM))
     if first.is_empty():
         raise DataError("holds no rows", where=log.where)
     layout = layout_of(first, log.names or first.columns, reading.wanted(), log.where)
-    exact = int(collected(rows.select(nw.len())).item()) <= EXACT_LISTS
+    exact = int(collect_frame(rows.select(nw.len())).item()) <= EXACT_LISTS
     return CountBatch(layout, reading, how, log.system, log.where, by, exact, paired)
 
 
@@ -389,7 +391,7 @@ def request_of(reading: NBestReading) -> Request:
     return Request(candidates=columns, every_name=False)
 
 
-def _taken(sums: pl.DataFrame, by: str | None, how: NBestSettings) -> Iterator[CountedLists]:
+def _systems_and_slices(sums: pl.DataFrame, by: str | None, how: NBestSettings) -> Iterator[CountedLists]:
     """Every system, and each followed by its slices."""
     measures = {**how.of_acts(), **how.of_items()}
     columns = columns_of(measures)
@@ -405,7 +407,7 @@ def _taken(sums: pl.DataFrame, by: str | None, how: NBestSettings) -> Iterator[C
 
 
 def _whole(slices: pl.DataFrame) -> pl.DataFrame:
-    return collected(_added(nw.from_native(slices.with_columns(slice=pl.lit(None, pl.String)).lazy())))
+    return collect_frame(_added(nw.from_native(slices.with_columns(slice=pl.lit(None, pl.String)).lazy())))
 
 
 def _notes(sums: pl.DataFrame, batch: CountBatch) -> list[str]:

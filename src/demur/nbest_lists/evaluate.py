@@ -231,7 +231,7 @@ def evaluate_nbest(
     evaluations = []
     for done, (system, part, lists) in enumerate(parts):
         step(f"evaluating {system}", done, len(parts))
-        evaluations.append(evaluated(system, part, ExplodedLists.of(lists), how))
+        evaluations.append(evaluate_lists(system, part, ExplodedLists.of(lists), how))
     return NBestEvaluations(evaluations).with_notes((how.note,))
 
 
@@ -281,7 +281,7 @@ def _parts(nbest: NBest, by: str | None) -> Iterator[tuple[str, str | None, NBes
             yield system, f"{by}={value}", lists.taken((values == value).to_numpy())
 
 
-def evaluated(system: str, part: str | None, taken: ListSource, how: NBestSettings) -> NBestEvaluation:
+def evaluate_lists(system: str, part: str | None, taken: ListSource, how: NBestSettings) -> NBestEvaluation:
     """Evaluate the lists of one system or slice."""
     totals = taken.totals(how.of_acts(), how.of_items())
     replicates = totals.draw(replicates=how.replicates, seed=how.seed)

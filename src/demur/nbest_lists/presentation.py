@@ -66,10 +66,10 @@ MUCH = 0.05
 """Share of the ICE from which it is worth a sentence."""
 
 
-def shown(key: str, value: float) -> str:
+def show_value(key: str, value: float) -> str:
     """A measure's value as it is read.
 
-    >>> shown("wser", 0.2061), shown("ice", 1.86635)
+    >>> show_value("wser", 0.2061), show_value("ice", 1.86635)
     ('20.6 %', '1.866')
     """
     return percent(value) if key in AS_PERCENT else number(value)

@@ -87,7 +87,7 @@ def reward_curves(
     table = table.select("group", "dialogue", "x", "y")
     if table.is_empty():
         raise DataError("no dialogue of the lists is in the table of dialogues", fix="do the names of dialogues agree?")
-    return replace(_smoothed(table, measure, "reward"), by=group, floor=evaluations[0].settings.least)
+    return replace(_smooth(table, measure, "reward"), by=group, floor=evaluations[0].settings.least)
 
 
 def rewards(dialogues: pl.DataFrame, *, group: str | None = None) -> pl.DataFrame:
@@ -128,10 +128,10 @@ def oracle_curves(evaluations: NBestEvaluations) -> Smooths:
         for one in evaluations
     ]
     unit = "dialogue" if all(one.totals.clustered for one in evaluations) else "utterance"
-    return replace(_smoothed(pl.concat(parts), "oracle", "ice", unit), floor=evaluations[0].settings.least)
+    return replace(_smooth(pl.concat(parts), "oracle", "ice", unit), floor=evaluations[0].settings.least)
 
 
-def _smoothed(table: pl.DataFrame, x: str, y: str, unit: str = "dialogue") -> Smooths:
+def _smooth(table: pl.DataFrame, x: str, y: str, unit: str = "dialogue") -> Smooths:
     defined = table.drop_nulls(["x", "y"])
     if defined.is_empty():
         raise DataError(f"{x} or {y} is undefined in every {unit}", fix="is anything meant in any of them?")

@@ -18,7 +18,7 @@ from demur.errors import DataError
 from demur.nbest_lists.asr.scorers import Scoring
 from demur.nbest_lists.exploded import exploded
 from demur.nbest_lists.measures import FLOOR, ICE
-from demur.nbest_lists.table import NBest, NBestReading, joined, read_lists
+from demur.nbest_lists.table import NBest, NBestReading, join_tables, read_lists
 
 SCALES = (0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0, 1.2, 1.5, 2.0, 3.0)
 """Scales that are tried."""
@@ -72,7 +72,7 @@ def read_scored(
         lists, scale_of = tuned({scale: table.of(system) for scale, table in by_scale.items()}, floor=floor, seed=seed)
         tables.append(lists)
         found.append(scale_of)
-    return joined(tables), tuple(found)
+    return join_tables(tables), tuple(found)
 
 
 def tuned(by_scale: dict[float, NBest], *, floor: float = FLOOR, seed: int = 0) -> tuple[NBest, TunedScale]:
@@ -91,7 +91,7 @@ def tuned(by_scale: dict[float, NBest], *, floor: float = FLOOR, seed: int = 0) 
     parts = [by_scale[scale].taken(_fold_of(by_scale[scale], folds) == fold) for fold, scale in enumerate(chosen)]
     held_out = costs[best, np.arange(len(chosen))].sum(axis=0)
     unscaled = costs[list(by_scale).index(1.0)].sum(axis=0)
-    lists = joined([one for one in parts if len(one)])
+    lists = join_tables([one for one in parts if len(one)])
     values = (float(ratio(one[0], one[1])) for one in (held_out, unscaled))
     return lists, TunedScale(lists.systems[0], chosen, *values)
 

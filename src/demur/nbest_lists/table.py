@@ -189,9 +189,9 @@ def read_lists(data: Sequence[Any], reading: NBestReading, scoring: Scoring | No
         table = _lists_in(data, replace(reading, hypothesise=hypothesise))
         own = [table.of(system) for system in table.systems]
         if len(scoring.names) > 1:
-            own = [renamed(one, f"{one.systems[0]} {name}" if len(own) > 1 else name) for one in own]
+            own = [rename_system(one, f"{one.systems[0]} {name}" if len(own) > 1 else name) for one in own]
         tables += own
-    whole = joined(tables)
+    whole = join_tables(tables)
     return replace(whole, notes=(*whole.notes, *scoring.notes))
 
 
@@ -213,7 +213,7 @@ def _lists_in(data: Sequence[Any], reading: NBestReading) -> NBest:
     if all(isinstance(one, str | Path) for one in data):
         return read_nbest(*data, reading=reading)
     if len(data) == 1 and named_systems(data[0]):
-        return joined([renamed(_lists_in((one,), reading), name) for name, one in data[0].items()])
+        return join_tables([rename_system(_lists_in((one,), reading), name) for name, one in data[0].items()])
     unnamed = sum(not isinstance(one, str | Path | NBest) for one in data)
     tables = []
     for place, one in enumerate(data, start=1):
@@ -223,7 +223,7 @@ def _lists_in(data: Sequence[Any], reading: NBestReading) -> NBest:
             tables.append(read_nbest(one, reading=reading))
         else:
             tables.append(nbest(one, system=f"system {place}" if unnamed > 1 else None, reading=reading))
-    return joined(tables)
+    return join_tables(tables)
 
 
 def _named_sources(
@@ -268,7 +268,7 @@ def nbest(data: object, *, system: str | None = None, reading: NBestReading = AS
     return Recording(((rows, system or "system"),), (), "thomson").lists(reading)
 
 
-def joined(tables: Sequence[NBest]) -> NBest:
+def join_tables(tables: Sequence[NBest]) -> NBest:
     """Several tables as one, their sets numbered alike."""
     if len(tables) == 1:
         return tables[0]
@@ -288,7 +288,7 @@ def joined(tables: Sequence[NBest]) -> NBest:
     )
 
 
-def renamed(table: NBest, system: str) -> NBest:
+def rename_system(table: NBest, system: str) -> NBest:
     """The table of one system under another name."""
     return replace(table, frame=table.frame.with_columns(pl.lit(system).alias("system")))
 

@@ -27,13 +27,13 @@ from demur.core.show.charts import (
     number_axis,
     plot_size,
     refuse_repeats,
-    renamed,
+    rename_expression,
     rimmed_text,
     tidy,
     upright,
     validations,
 )
-from demur.core.show.numbers import aligned, count, middle_cut, percent, short, shortened, signed, with_interval
+from demur.core.show.numbers import aligned, count, middle_cut, percent, short, shorten, signed, with_interval
 from demur.core.stats.intervals import Figure
 from demur.errors import UsageError
 
@@ -284,7 +284,7 @@ def observed_chart(
     texts = [f"{one}: R² {_r2_words(shares.get(one, math.nan))}" for one in kinds]
     low, high = extent(known, ("observed",)) if known.height else (math.nan, math.nan)
     spread = f"observed from {low:.3g} to {high:.3g}"
-    dialogues = _counted(known["dialogue"].n_unique(), "dialogue")
+    dialogues = _count_of(known["dialogue"].n_unique(), "dialogue")
     layers = _observed_layers(known, kinds, (least - air, most + air), reach, outcome, shares)
     return finished(
         alt.layer(*layers, width=SIDE, height=SIDE),
@@ -293,15 +293,15 @@ def observed_chart(
             f"n = {dialogues}",
             "dashed: predictions that are right",
             *([] if math.isnan(reach) else [f"grey: {percent(level)} of {kind} predictions lie within ±{reach:.2g}"]),
-            *([f"arrows: {_counted(beyond, 'prediction')} far beyond the plot"] if beyond else []),
-            *([f"{_counted(undefined, 'prediction')} undefined"] if undefined else []),
+            *([f"arrows: {_count_of(beyond, 'prediction')} far beyond the plot"] if beyond else []),
+            *([f"{_count_of(undefined, 'prediction')} undefined"] if undefined else []),
         ],
         description=f"Observed against predicted {outcome} of {dialogues}, {spread}. {'; '.join(texts)}.",
         table=marks,
     )
 
 
-def _counted(number: int, name: str) -> str:
+def _count_of(number: int, name: str) -> str:
     return f"{count(number)} {name}{'' if number == 1 else 's'}"
 
 
@@ -333,7 +333,9 @@ def _observed_layers(
         symbolStrokeWidth=1,
         symbolOpacity=1,
         rowPadding=2,
-        labelExpr=renamed({kind: f"{kind}, R² {_r2_words(r2[kind])}" if kind in r2 else kind for kind in kinds}),
+        labelExpr=rename_expression(
+            {kind: f"{kind}, R² {_r2_words(r2[kind])}" if kind in r2 else kind for kind in kinds}
+        ),
     )
     size = float(np.clip(9000 / max(known.height, 1), 14, 75))
     dot = (
@@ -588,7 +590,7 @@ def _price_legend(greatest: float, outcome: str) -> Any:
 
 def _price_layers(labels: list[str], step: int, greatest: float, legend: Any) -> list[Any]:
     """Frames, shades and hatches, and in the cells the change above the count, or a triangle where there is no room."""
-    names = renamed(shortened(labels, 26))
+    names = rename_expression(shorten(labels, 26))
     turned = -45 if len(labels) > 3 or max(map(len, labels)) > 12 else 0
     axis: dict[str, Any] = {"labelLimit": 190, "grid": False, "domain": False, "labelExpr": names}
     across = alt.X("actual:N", title="actual label", scale=alt.Scale(domain=labels))

@@ -14,7 +14,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from demur.core.arrays import Array
-from demur.core.engines.engine import collected
+from demur.core.engines.engine import collect_frame
 from demur.core.io.columns import nearest
 from demur.core.show.results import silent
 from demur.core.stats.sweep import ratio
@@ -122,7 +122,7 @@ def turns_in_engine(data: Sequence[Any], reading: Reading, how: Counting, reject
             fix = "name the column with `columns`, as dialogue=COLUMN"
             raise DataError("there is no column dialogue", where=f"{log.where}:", fix=fix)
         weight = nw.col("weight").sum() if "weight" in judged.columns else nw.len()
-        sums = collected(judged.frame.group_by("dialogue", "actual", "predicted").agg(weight.alias("weight")))
+        sums = collect_frame(judged.frame.group_by("dialogue", "actual", "predicted").agg(weight.alias("weight")))
     if lost := int(sums.filter(pl.col("dialogue").is_null())["weight"].sum()):
         raise DataError(
             f"{lost:,} turns are of no dialogue", where=f"{log.where}:", fix="name the dialogue of every turn"

@@ -40,7 +40,7 @@ from demur.importers.reading import opened
 from demur.nbest_lists.evaluate import NBestComparison, NBestEvaluations, NBestSettings, compare_lists, evaluate_nbest
 from demur.nbest_lists.ranks import ListRanks, list_ranks
 from demur.nbest_lists.reward import Smooths, reward_curves
-from demur.nbest_lists.table import NBest, NBestReading, joined, nbest, read_nbest
+from demur.nbest_lists.table import NBest, NBestReading, join_tables, nbest, read_nbest
 from demur.outcome.features import design
 from demur.outcome.fitting import OutcomeFit, Procedure, fit_design
 from demur.outcome.table import DialogueReading, Dialogues, dialogues, read_dialogues
@@ -320,7 +320,7 @@ def _read_lists(given: Sequence[_Given], reading: MixtureReading) -> NBest | Non
     how = NBestReading(columns=_columns(given, reading), where=_where(given, reading))
     files, frames, read = _by_source(given)
     parts = [read_nbest(*files, reading=how)] if files else []
-    return joined([*parts, *(nbest(frame, reading=how) for frame in frames), *read])
+    return join_tables([*parts, *(nbest(frame, reading=how) for frame in frames), *read])
 
 
 def _read_dialogues(given: Sequence[_Given], reading: MixtureReading) -> Dialogues | None:

@@ -12,7 +12,7 @@ from typing import Any, Literal
 import narwhals as nw
 import polars as pl
 
-from demur.core.engines.engine import Lazy, collected
+from demur.core.engines.engine import Lazy, collect_frame
 from demur.core.io.columns import mapping_of
 from demur.core.stats.calibration import ROUNDING
 from demur.errors import DataError
@@ -100,7 +100,7 @@ def scale_counts(judged: Lazy, keys: Sequence[str] = ("system",)) -> dict[str | 
         "elsewhere": _KNOWN & ((_CONFIDENCE < -ROUNDING) | (_CONFIDENCE > PERCENT + ROUNDING)),
     }
     sums: dict[str, Any] = {name: nw.when(condition).then(1).count() for name, condition in parts.items()}
-    table = collected(judged.group_by(*keys).agg(**sums) if keys else judged.select(**sums))
+    table = collect_frame(judged.group_by(*keys).agg(**sums) if keys else judged.select(**sums))
     rows = table.filter((pl.col("over") > 0) & (pl.col("elsewhere") == 0)).drop("elsewhere").sort(*keys or ("known",))
     return {row.pop("system", None): ScaleCounts(**row) for row in rows.iter_rows(named=True)}
 
@@ -142,7 +142,7 @@ def settle_scales(
 def _all_percent(judged: Lazy, where: str, places: Callable[[nw.Expr], str]) -> tuple[Lazy, list[str], list[str]]:
     """The rows with all confidences divided by 100; refused where one cannot be a percentage."""
     outside = _KNOWN & ((_CONFIDENCE < -ROUNDING) | (_CONFIDENCE > PERCENT + ROUNDING))
-    if count := int(collected(judged.select(count=nw.when(outside).then(1).count()))["count"][0]):
+    if count := int(collect_frame(judged.select(count=nw.when(outside).then(1).count()))["count"][0]):
         which = places(outside)
         rule = f"a confidence in percent lies between 0 and 100; {count:,} do not{f' ({which})' if which else ''}"
         raise DataError(rule, where=f"{where}:", fix="--confidence-scale as-is takes confidences as they stand")
@@ -184,7 +184,7 @@ def looks_like_correctness(judged: Lazy) -> bool:
         "right": of_right.count(),
         "wrong": of_wrong.count(),
     }
-    found = collected(judged.select(**sums)).row(0, named=True)
+    found = collect_frame(judged.select(**sums)).row(0, named=True)
     scarce = min(found["right"], found["wrong"])
     if scarce < 2 or not found["lowest"] > found["highest"]:
         return False

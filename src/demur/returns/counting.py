@@ -26,7 +26,7 @@ from demur.core.engines.engine import (
     EngineFault,
     Lazy,
     add_buckets,
-    collected,
+    collect_frame,
     engine_class,
     engine_of,
     title_of,
@@ -335,7 +335,7 @@ def label_cells(responses: LazyResponses, *, step: Step = silent) -> dict[str, p
         sums += [nw.col("weight").sum(), nw.col("squares").sum()]
     if "bucket" in responses.columns:
         sums.append(nw.col("least").min())
-    cells = responses.named(collected(rows.group_by("actual", "predicted", *keys).agg(*sums)))
+    cells = responses.named(collect_frame(rows.group_by("actual", "predicted", *keys).agg(*sums)))
     if "weight" not in cells.columns:
         count = pl.col("rows").cast(pl.Float64)
         cells = cells.with_columns(weight=count, squares=count)
@@ -381,7 +381,7 @@ def sweeps(responses: LazyResponses, *, exact_up_to: int = EXACT_UP_TO) -> list[
     """
     few = responses.n <= min(exact_up_to, EXACT_UP_TO) and engine_class(engine_of(responses.frame)).in_process
     if few and not responses.keys and "weight" not in responses.columns:
-        rows = collected(responses.frame.select("confidence", "right", "answered"))
+        rows = collect_frame(responses.frame.select("confidence", "right", "answered"))
         answers = rows.filter("answered")
         if answers["confidence"].null_count():
             raise DataError("confidence must be a number for every answered row", got="none")
@@ -399,12 +399,12 @@ def _grouped(responses: LazyResponses, exact_up_to: int) -> pl.DataFrame:
     """One row per confidence, or per cell of confidences, of each system and slice."""
     keys = responses.keys
     if responses.n <= exact_up_to:
-        return responses.named(collected(sweep_groups(responses.frame, keys=keys)))
+        return responses.named(collect_frame(sweep_groups(responses.frame, keys=keys)))
     largest = responses.largest
     grid = ConfidenceGrid.over(largest)
     confidence = nw.col("confidence")
     for _ in range(ROUNDS):
-        cells = collected(sweep_groups(responses.frame, keys=keys, cell=grid.key(confidence)))
+        cells = collect_frame(sweep_groups(responses.frame, keys=keys, cell=grid.key(confidence)))
         groups = responses.named(all_counts(cells))
         dense = _too_dense(groups, responses, grid)
         if not dense or not grid.may_be_finer(largest):
@@ -467,7 +467,7 @@ def _with_terms(responses: LazyResponses, found: list[Tally]) -> list[Tally]:
         rows = rows.with_columns(weight=nw.lit(1.0))
     named = rows.with_columns(**terms)
     sums = [nw.col(name).sum() for name in terms]
-    table = collected(named.group_by(*responses.keys).agg(*sums) if responses.keys else named.select(*sums))
+    table = collect_frame(named.group_by(*responses.keys).agg(*sums) if responses.keys else named.select(*sums))
     table = responses.named(table)
 
     def exact(one: Tally) -> dict[str, NDArray[np.float64]]:
@@ -488,7 +488,7 @@ def _with_units(responses: LazyResponses, found: list[Tally]) -> list[Tally]:
         cell = grid_for(reduce(add, sweeps), UNIT_LEVELS // 2).key(nw.col("confidence"))
     keys = ("bucket", *responses.keys)
     marks = [name for name in MARKS_OF_INPUTS if name in responses.columns]
-    groups = collected(sweep_groups(responses.frame, keys=keys, cell=cell, least=("least",), summed=marks))
+    groups = collect_frame(sweep_groups(responses.frame, keys=keys, cell=cell, least=("least",), summed=marks))
     groups = responses.named(all_counts(groups))
     if cell is not None:
         groups = groups.with_columns(confidence="cell")

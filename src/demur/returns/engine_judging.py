@@ -10,10 +10,10 @@ from typing import Any
 import narwhals as nw
 import polars as pl
 
-from demur.core.engines.engine import MARKS, Lazy, add_buckets, add_marks, as_engine_fault, collected
+from demur.core.engines.engine import MARKS, Lazy, add_buckets, add_marks, as_engine_fault, collect_frame
 from demur.core.io.columns import MOST_SLICES, STRATUM, column_named, parts_wanted, resolve
 from demur.core.io.tables import NOT_FLAG, LazyColumns, has_value, no_text, refuse_patterns, text_of
-from demur.core.show.numbers import counted
+from demur.core.show.numbers import sentences_of_counts
 from demur.errors import DataError
 from demur.importers.protocol import is_placeholder, placeholder_labels
 from demur.returns import judging
@@ -245,9 +245,9 @@ def _survey_of(judged: Lazy, stage: StagedLog, reading: Reading, *, system: str,
         sums |= {"squares": (weight * weight).sum(), "lightest": weight.min(), "heaviest": weight.max()}
     keys = [part for part, there in (("system", "system" in stage), ("slice", by is not None)) if there]
     if keys:
-        table = collected(judged.group_by(*keys).agg(**sums).head(MOST_GROUPS + 1))
+        table = collect_frame(judged.group_by(*keys).agg(**sums).head(MOST_GROUPS + 1))
     else:  # grouped by a constant, Polars takes the rows for sorted and holds them all
-        table = collected(judged.select(**sums))
+        table = collect_frame(judged.select(**sums))
     if table.height > MOST_GROUPS:
         named = "system" if by is None else f'"{by}"'
         rule = f"there are more than {MOST_GROUPS:,} systems and slices, too many to count apart"
@@ -358,8 +358,11 @@ def _conclusions(
         notes.append("ids were not checked for repeats; --check-ids, or check_ids=True, does, in a pass of its own")
     if not rules.missing_is_lowest:
         notes += judging.unranked_notes(unranked, survey.table["system"].n_unique())
-    notes += [*counted([judging.recognised_in(counts, rules)]), *judging.calibration_notes(counts, cells.where)]
-    return tuple(notes), (*counted([judging.cautions_in(counts)]), *warnings)
+    notes += [
+        *sentences_of_counts([judging.recognised_in(counts, rules)]),
+        *judging.calibration_notes(counts, cells.where),
+    ]
+    return tuple(notes), (*sentences_of_counts([judging.cautions_in(counts)]), *warnings)
 
 
 def _refuse_cells(counts: Mapping[str, int], judged: Lazy, stage: StagedLog) -> None:
@@ -367,7 +370,7 @@ def _refuse_cells(counts: Mapping[str, int], judged: Lazy, stage: StagedLog) -> 
 
     def refuse(part: str, bad: nw.Expr, rule: str, count: int, *, column: str = "", got: Any = None, fix: str) -> None:
         if column:
-            got = collected(judged.filter(bad).select(column).head(1)).item()
+            got = collect_frame(judged.filter(bad).select(column).head(1)).item()
             got = "null" if got is None else got
         raise stage.cells.fault(part, bad, rule, count=count, got=got, fix=fix)
 
@@ -414,7 +417,7 @@ def _repeated(survey: Survey, judged: Lazy, *further: str) -> pl.DataFrame:
     """An id that is there twice within a system, and how often, if there is any; further columns tell rows apart."""
     keys = (*(("id", "system") if survey.named else ("id",)), *further)
     repeated = judged.group_by(*keys).agg(rows=nw.len()).filter(nw.col("rows") > 1)
-    return collected(repeated.select("rows", *keys).head(1))
+    return collect_frame(repeated.select("rows", *keys).head(1))
 
 
 def _repeats_ids(survey: Survey, judged: Lazy, stage: StagedLog) -> bool:

@@ -18,7 +18,7 @@ from demur.core.io.files import read_source
 from demur.core.io.growing import LogBatch
 from demur.core.io.sources import Source
 from demur.core.io.tables import ROW, SOURCE, Cells, Request, Table
-from demur.core.show.numbers import ROWS, Wording, counted
+from demur.core.show.numbers import ROWS, Wording, sentences_of_counts
 from demur.core.stats.measure import Measure
 from demur.core.stats.sweep import Sweep
 from demur.errors import DataError
@@ -104,7 +104,11 @@ class BatchReader:
         ids = [IDS_APART] if "id" in self._columns and self._batches > 1 else []
         unranked = [system for system, ranked in self._ranked.items() if not ranked]
         lacking = judging.unranked_notes(unranked, len(self._ranked))
-        return tuple(filter(None, [*self._guessed, kept, *counted([self._recognised]), *lacking, *ids, *self._scales]))
+        return tuple(
+            filter(
+                None, [*self._guessed, kept, *sentences_of_counts([self._recognised]), *lacking, *ids, *self._scales]
+            )
+        )
 
     @property
     def _scales(self) -> list[str]:
@@ -118,7 +122,7 @@ class BatchReader:
         foreign = [system for system, labels in self._foreign.items() if labels and not labels[0] & labels[1]]
         asked = "occurs among the targets so far: are they coded differently?"
         unknown = [f'no prediction of system "{system}" {asked}' for system in foreign]
-        return (*counted([self._cautions]), *self._near, *unknown, *self._doubts)
+        return (*sentences_of_counts([self._cautions]), *self._near, *unknown, *self._doubts)
 
     def refuse_nothing(self, name: str) -> None:
         """Refuses a log of which no row was kept."""

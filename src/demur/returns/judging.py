@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 import narwhals as nw
 import polars as pl
 
-from demur.core.engines.engine import Lazy, acceptable, collected, contains
+from demur.core.engines.engine import Lazy, acceptable, collect_frame, contains
 from demur.core.io.columns import likely_columns, lookalike
 from demur.core.io.tables import HEAVIEST, LABELS, ROW, SOURCE, as_text
 from demur.core.show.numbers import SUCH_ROWS, Wording, p_value, percent
@@ -403,7 +403,7 @@ def leaves_unjudged(judged: Lazy, parts: Collection[str], counts: Mapping[str, i
         return False
     marked, matches = nw.col("answered") & nw.col("correct"), nw.col("matches")
     wanted = {"right": marked, "equal": marked & matches, "hits": _UNMARKED & matches}
-    found = collected(judged.select(**{name: nw.when(one).then(1).count() for name, one in wanted.items()}))
+    found = collect_frame(judged.select(**{name: nw.when(one).then(1).count() for name, one in wanted.items()}))
     right, equal, hits = found.row(0)
     return bool(right - equal >= ENOUGH_UNEQUAL and equal < COMPARABLE * right) or equal + hits == 0
 
@@ -497,8 +497,8 @@ def refuse_foreign_labels(
         targets = labels.filter(known).unique("label")
         own = judged.filter(compared(correct) & (nw.col("system") == system))
         predictions = own.select(label=nw.col("prediction")).unique("label")
-        if collected(predictions.join(targets, on="label", how="semi").head(1)).is_empty():
-            examples = [collected(some.head(1000))["label"].sort() for some in (targets, predictions)]
+        if collect_frame(predictions.join(targets, on="label", how="semi").head(1)).is_empty():
+            examples = [collect_frame(some.head(1000))["label"].sort() for some in (targets, predictions)]
             listed = [", ".join(f'"{label}"' for label in some.head(3)) for some in examples]
             rule = f"no prediction occurs among the targets: targets are {listed[0]}, predictions {listed[1]}"
             fix = "are they coded differently? judged answers need a column correct"

@@ -14,7 +14,7 @@ from rich.console import Console, Group, RenderableType
 from rich.table import Table as Grid
 from rich.text import Text
 
-from demur.core.show.numbers import middle_cut, percent, shortened
+from demur.core.show.numbers import middle_cut, percent, shorten
 from demur.core.show.safe import terminal_line
 from demur.returns import words
 from demur.returns.curves import ErrorReturnCurve
@@ -188,7 +188,7 @@ def _legend(curves: Sequence[ErrorReturnCurve], room: int, signs: Signs, mark: f
     """What the axis of errors is, and which curve is which with its error at the mark, as far as there is room."""
     text = Text(f"{'error':>{MARGIN}}  ", "dim")
     spare = room - RATE_FIRST - RATE_AFTER * (len(curves) - 1)
-    names = shortened([curve.name for curve in curves], max(LEAST_NAME, spare // max(1, len(curves))))
+    names = shorten([curve.name for curve in curves], max(LEAST_NAME, spare // max(1, len(curves))))
     for place, curve in enumerate(curves):
         stroke = STROKES[place % len(STROKES)]
         name, sample = terminal_line(names[curve.name]), _sample(stroke)
@@ -320,7 +320,7 @@ def _measures(evaluations: Sequence[Evaluation], most: int) -> Grid:
     if len(evaluations) <= MOST_IN_COLUMNS:
         whole = measure_table(evaluations, BRIEF)
         rows = whole.rows
-        columns = tuple(shortened(whole.columns, 24)[name] for name in whole.columns)
+        columns = tuple(shorten(whole.columns, 24)[name] for name in whole.columns)
     else:
         brief = brief_table(evaluations)
         columns, rows = brief.columns, brief.rows

@@ -496,7 +496,7 @@ def recalibrate_log(
         note = "no column tells right from wrong, so what the map does to these answers is not judged"
         return replace(result, notes=(*result.notes, note))
     judged = one_system(read_data((data,), reading), system, what="a map")
-    return _judged(result, judged, {"level": level, "replicates": replicates, "seed": seed})
+    return _judge(result, judged, {"level": level, "replicates": replicates, "seed": seed})
 
 
 def _whole_table(data: Any) -> tuple[Table, tuple[bytes, ...]]:
@@ -533,7 +533,7 @@ def _refuse_outside(recalibration: Recalibration, given: Array, cells: Cells) ->
         raise DataError(rule, where=f"{where}: {column}", got=f"{given.min():g} to {given.max():g}")
 
 
-def _judged(result: RecalibratedLog, judged: Responses, how: dict[str, Any]) -> RecalibratedLog:
+def _judge(result: RecalibratedLog, judged: Responses, how: dict[str, Any]) -> RecalibratedLog:
     """What the map does to answers that tell right from wrong."""
     answers, recalibration = answered_rows(Rows.from_frame(judged.frame)), result.recalibration
     after = replace(answers, confidence=recalibration(answers.confidence))

@@ -453,7 +453,7 @@ def merged(
     if together:
         system = common_name([name for file in files for name in file.systems])
     if system is not None:
-        files = [_renamed(file, system) for file in files]
+        files = [_rename(file, system) for file in files]
     _refuse_other_rules(files)
     repeats = _repeats(files)
     if repeats and not allow_repeats:
@@ -509,7 +509,7 @@ def _asides(files: Sequence[SweepFile], taken_as: str | None) -> list[str]:
     return warnings
 
 
-def _renamed(file: SweepFile, system: str) -> SweepFile:
+def _rename(file: SweepFile, system: str) -> SweepFile:
     if len(file.systems) > 1:
         several = f'{file.name} holds several systems, so they cannot all be "{system}"'
         raise UsageError(f"{several}: {', '.join(file.systems)}")

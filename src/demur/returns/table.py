@@ -15,7 +15,7 @@ from typing import Any, Literal
 import narwhals as nw
 import polars as pl
 
-from demur.core.engines.engine import collected
+from demur.core.engines.engine import collect_frame
 from demur.core.io.columns import (
     DEPLOYED,
     JUDGED,
@@ -47,7 +47,7 @@ from demur.core.io.tables import (
     first,
     in_categories,
 )
-from demur.core.show.numbers import ROWS, Wording, counted
+from demur.core.show.numbers import ROWS, Wording, sentences_of_counts
 from demur.errors import DataError, UsageError, faults_of
 from demur.importers.choices import current_choices
 from demur.importers.protocol import is_placeholder, placeholder_labels
@@ -335,9 +335,9 @@ def _assemble(given: Iterator[Table], names: Sequence[str], notes: Sequence[str]
     notes += [*found, *judging.notes_on_calibration(frame, tables)]
     judgeable = all(part.judged for part in parts)
     warnings += [*doubts, *(warning for part in parts for warning in part.warnings)]
-    warnings += counted(part.cautions for part in parts)
+    warnings += sentences_of_counts(part.cautions for part in parts)
     warnings += _foreign_labels(frame) + judging.near_matches(frame, CORRECT) if judgeable else []
-    notes += [*counted(part.recognised for part in parts), *(note for part in parts for note in part.notes)]
+    notes += [*sentences_of_counts(part.recognised for part in parts), *(note for part in parts for note in part.notes)]
     if reading.missing_confidence == "error":
         unranked = tuple(dict.fromkeys(system for part in parts for system in part.unranked))
         judging.refuse_ranked_in_part(frame, unranked, tables)
@@ -596,8 +596,8 @@ def _stage_cells(cells: Cells, rules: judging.Rules, system: str) -> tuple[pl.Da
         predictions,
         lists.alias("target") if several else labels,
         *(cells.flags(part) for part in FLAGS),
-        _checked(cells, confidences, judging.CONFIDENCE_RULE),
-        _checked(cells, _spelled(cells, "weight")[0], judging.WEIGHT_RULE) if "weight" in cells else alike,
+        _check_numbers(cells, confidences, judging.CONFIDENCE_RULE),
+        _check_numbers(cells, _spelled(cells, "weight")[0], judging.WEIGHT_RULE) if "weight" in cells else alike,
         *((cells.text(STRATUM).fill_null(judging.NONE),) if STRATUM in cells else ()),
         *((cells.numbers(DEPLOYED),) if DEPLOYED in cells else ()),
     ]
@@ -625,14 +625,14 @@ def _complete(cells: Cells, part: str) -> pl.Series:
 
 
 def _numbers(cells: Cells, rule: judging.CellRule) -> pl.Series:
-    return _checked(cells, _spelled(cells, rule.part)[0], rule)
+    return _check_numbers(cells, _spelled(cells, rule.part)[0], rule)
 
 
 def _spelled(cells: Cells, part: str) -> tuple[pl.Series, str]:
     return cells.spelled_numbers(part, current_choices().decimal)
 
 
-def _checked(cells: Cells, numbers: pl.Series, rule: judging.CellRule) -> pl.Series:
+def _check_numbers(cells: Cells, numbers: pl.Series, rule: judging.CellRule) -> pl.Series:
     numbers = numbers.alias(rule.column)
     position = _first_where(nw.from_native(numbers.to_frame()), rule.bad)
     if position is not None:
@@ -690,5 +690,5 @@ def _foreign_labels(frame: pl.DataFrame) -> list[str]:
     if hits["right"].any() and len(systems_of(frame)) == 1:
         return []
     right = judged.filter(judging.compared(CORRECT)).group_by("system").agg(nw.col("right").any())
-    systems = sorted(collected(right.filter(~nw.col("right")))["system"])
+    systems = sorted(collect_frame(right.filter(~nw.col("right")))["system"])
     return judging.refuse_foreign_labels(judged, systems, (), lists=True, correct=CORRECT)

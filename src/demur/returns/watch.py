@@ -55,26 +55,26 @@ def watch_lake(
     step: Step = silent,
 ) -> WatchedLake:
     """Counts the periods that are new or whose files have changed, keeps them in `folder`, and adds up a range."""
-    first, last = (None if one is None else _checked(one) for one in (since, until))
+    first, last = (None if one is None else _check_day(one) for one in (since, until))
     files, how = periods_of(sources, every), replace(how, unnamed=_lake_name(sources))
     index = _read_index(folder)
     fresh = []
     for done, (period, paths) in enumerate(files.items()):
         state = _state(paths)
-        if index.get(period) == state and _kept(folder, period).exists():
+        if index.get(period) == state and _sweep_path(folder, period).exists():
             continue
         step(f"counting {period}", done, len(files))
         found = count([path_text(path) for path in paths], reading, how)
         assert found is not None
         folder.mkdir(parents=True, exist_ok=True)
-        found.write(_kept(folder, period))
+        found.write(_sweep_path(folder, period))
         index[period] = state
         write_whole(folder / INDEX, json.dumps(index, indent=1, sort_keys=True).encode())
         fresh.append(period)
     chosen = [one for one in sorted(index) if (not first or one >= first[: len(one)]) and (not last or one <= last)]
     if not chosen:
         raise DataError(f"no part from {since or 'the first'} to {until or 'the last'}", where=str(folder))
-    sweeps = read_sweeps(*(_kept(folder, period) for period in chosen), step=step)
+    sweeps = read_sweeps(*(_sweep_path(folder, period) for period in chosen), step=step)
     return WatchedLake(merged(sweeps, system=how.name), tuple(chosen), tuple(one for one in fresh if one in chosen))
 
 
@@ -88,18 +88,18 @@ def periods_of(sources: Sequence[str | Path], every: Period = "1d") -> dict[str,
         if day is None:
             fix = "put it in a folder such as date=2026-01-31, or put the date into its name"
             raise DataError("has no date in its name or in that of a folder", where=str(path), fix=fix)
-        found.setdefault(_checked(day[0])[: _LENGTHS[every]], []).append(path)
+        found.setdefault(_check_day(day[0])[: _LENGTHS[every]], []).append(path)
     return dict(sorted(found.items()))
 
 
-def _checked(day: str) -> str:
+def _check_day(day: str) -> str:
     try:
         return date.fromisoformat(day).isoformat()
     except ValueError:
         raise DataError("a day is written as 2026-01-31", got=day) from None
 
 
-def _kept(folder: Path, period: str) -> Path:
+def _sweep_path(folder: Path, period: str) -> Path:
     return folder / f"{period}.sweep"
 
 

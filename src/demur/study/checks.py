@@ -83,7 +83,7 @@ class StudyCheck:
         }
 
 
-def checked(folder: Path, step: Step = silent) -> StudyCheck:
+def check_study(folder: Path, step: Step = silent) -> StudyCheck:
     """Check a study, also while it is being served."""
     record = StudyRecord.of(folder)
     checks: list[Callable[[StudyRecord], Finding]] = [

@@ -291,7 +291,7 @@ def study_tables(record: StudyRecord, identifiers: Identifiers = "keep") -> dict
     if identifiers == "keep":
         return tables
     names = _pseudonyms(record, identifiers)
-    return {name: _renamed(table, names, identifiers, record) for name, table in tables.items()}
+    return {name: _rename(table, names, identifiers, record) for name, table in tables.items()}
 
 
 def _pseudonyms(record: StudyRecord, identifiers: Identifiers) -> dict[str, str]:
@@ -305,7 +305,7 @@ def _pseudonyms(record: StudyRecord, identifiers: Identifiers) -> dict[str, str]
     return {one: f"s{place + 1:04}" for place, one in enumerate(order)}
 
 
-def _renamed(
+def _rename(
     table: pl.DataFrame, names: Mapping[str, str], identifiers: Identifiers, record: StudyRecord
 ) -> pl.DataFrame:
     found = table.with_columns(

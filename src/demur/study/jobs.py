@@ -57,9 +57,9 @@ def check_study(study: StudyFolder, *, seed: NoSeed = 0, step: Step = silent) ->
 
     Exits with 1 where a check fails.
     """
-    from demur.study.checks import checked
+    from demur.study.checks import check_study
 
-    return checked(Path(study), step)
+    return check_study(Path(study), step)
 
 
 @job
@@ -149,7 +149,7 @@ def demo_study(
 ) -> "DemoStudy":
     """A whole study with simulated participants and wizards: its export and its benchmark graph."""
     from demur.gold_standard.jobs import gold
-    from demur.study.checks import checked
+    from demur.study.checks import check_study
     from demur.study.demo import SimulatedStudy, write_simulated
     from demur.study.design import FILE, read_design
     from demur.study.export import StudyRecord, read_study_trials, study_tables, write_tables
@@ -167,7 +167,7 @@ def demo_study(
     tables = study_tables(record)
     files = write_tables(place / "export", tables, place / FILE)
     found: Any = gold(*read_study_trials([record]), replicates=replicates, seed=seed, step=step)
-    holds = checked(place).holds
+    holds = check_study(place).holds
     return DemoStudy(place, files, len(record.counted), participants, wizards, holds, found)
 
 

@@ -22,7 +22,7 @@ def latin_square(n: int) -> list[list[int]]:
     return rows if n % 2 == 0 else rows + [row[::-1] for row in rows]
 
 
-def drawn(*key: object) -> float:
+def draw(*key: object) -> float:
     """A number from 0 to 1 that depends on the key only."""
     digest = hashlib.blake2b(repr(key).encode(), digest_size=8).digest()
     return int.from_bytes(digest, "big") / 2**64
@@ -39,10 +39,10 @@ def plan_for(design: WozDesign, number: int, met: Mapping[tuple[str, float], int
         order = rows[number % len(rows)]
     else:
         rare = {place: met.get(conditions[place], 0) for place in range(len(conditions))}
-        order = sorted(rare, key=lambda place: (rare[place], drawn(design.seed, "order", number, place)))
+        order = sorted(rare, key=lambda place: (rare[place], draw(design.seed, "order", number, place)))
     chosen = order[: design.dialogues_each]
     if design.pairing.order == "balanced":
-        chosen = sorted(chosen, key=lambda place: drawn(design.seed, "place", number, place))
+        chosen = sorted(chosen, key=lambda place: draw(design.seed, "place", number, place))
     tasks = _tasks(design, number, len(chosen))
     return [(*conditions[place], task) for place, task in zip(chosen, tasks, strict=True)]
 
@@ -50,12 +50,12 @@ def plan_for(design: WozDesign, number: int, met: Mapping[tuple[str, float], int
 def shuffled(design: WozDesign) -> list[tuple[str, float]]:
     """The conditions in an order that the seed decides, so that the square's first row means nothing."""
     every = design.conditions
-    return sorted(every, key=lambda one: drawn(design.seed, "condition", *one))
+    return sorted(every, key=lambda one: draw(design.seed, "condition", *one))
 
 
 def _tasks(design: WozDesign, number: int, count: int) -> list[str]:
     """Tasks, each participant beginning at another one."""
-    names = sorted((task.id for task in design.tasks), key=lambda one: drawn(design.seed, "task", one))
+    names = sorted((task.id for task in design.tasks), key=lambda one: draw(design.seed, "task", one))
     return [names[(number + place) % len(names)] for place in range(count)]
 
 

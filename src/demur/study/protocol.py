@@ -26,7 +26,7 @@ from demur.study.messages import (
     TrainAgain,
     Withdraw,
 )
-from demur.study.pairing import drawn, plan_for, replacement
+from demur.study.pairing import draw, plan_for, replacement
 from demur.study.state import ENDED, Exchange, Participant, StudyEvent, StudyState, Talk, WizardPerson, digest_of
 
 KNOWN_LATENCIES = 5
@@ -537,7 +537,7 @@ class Protocol:
         """One of the times that wizards took so far, drawn by the seed and a key; `first` until some are known."""
         if len(seconds) < KNOWN_LATENCIES:
             return first
-        return seconds[int(drawn(self.design.seed, *key) * len(seconds))]
+        return seconds[int(draw(self.design.seed, *key) * len(seconds))]
 
     def _end(self, talk: Talk, why: str, at: float) -> StudyEvent:
         return StudyEvent(at=at, kind="ended", person=talk.participant, dialogue=talk.id, body={"why": why})
@@ -601,7 +601,7 @@ def training_item(design: WozDesign, wizard: WizardPerson) -> int | None:
     if not items or is_trained(design, wizard):
         return None
     turn, place = divmod(done, items)
-    order = sorted(range(items), key=lambda one: drawn(design.seed, "training", wizard.name, turn, one))
+    order = sorted(range(items), key=lambda one: draw(design.seed, "training", wizard.name, turn, one))
     return order[place]
 
 

@@ -25,7 +25,7 @@ from demur.core.arrays import Array
 from demur.core.io.untrusted import Archive, decode_json, read_bounded, read_json
 from demur.core.show.results import threshold_text
 from demur.errors import DataError, UsageError
-from demur.understanding.tokens import TokenCounts, Vocabulary, counted, parts_of, tokenizer, words
+from demur.understanding.tokens import TokenCounts, Vocabulary, count_tokens, parts_of, tokenizer, words
 
 Scoring = Literal["posterior", "kl", "cross-entropy"]
 SCORINGS: tuple[Scoring, ...] = ("posterior", "kl", "cross-entropy")
@@ -148,7 +148,7 @@ class RelevanceClassifier:
         own = np.eye(len(self.classes_))
         if self.answers_ is not None:
             texts = [self.answers_[label] for label in self.classes_.tolist()]
-            counts = counted(texts, tokenizer("words")).matrix.toarray()
+            counts = count_tokens(texts, tokenizer("words")).matrix.toarray()
             own = np.hstack([counts, own[:, counts.sum(axis=1) == 0]])
         background = own.sum(axis=0) / own.sum()
         own = own / own.sum(axis=1, keepdims=True)
@@ -246,8 +246,8 @@ class QuestionModel:
     @classmethod
     def of(cls, tokens: str, texts: Sequence[str], *, weight: float) -> QuestionModel:
         """The models of these texts."""
-        counts = counted(texts, tokenizer(tokens))
-        words = counts if tokens == "words" else counted(texts, tokenizer("words"))
+        counts = count_tokens(texts, tokenizer(tokens))
+        words = counts if tokens == "words" else count_tokens(texts, tokenizer("words"))
         crowding = float(np.sqrt(words.lengths.sum() / counts.lengths.sum()))
         return cls(tokens, counts, crowding, evidence_of(counts, weight))
 
@@ -258,7 +258,7 @@ class QuestionModel:
 
     def counted(self, texts: Sequence[str]) -> TokenCounts:
         """New texts as counts of the tokens that were seen; others drop out."""
-        return counted(texts, tokenizer(self.tokens), self.vocabulary)
+        return count_tokens(texts, tokenizer(self.tokens), self.vocabulary)
 
     def known(self, texts: Sequence[str]) -> NDArray[np.bool_]:
         """Which texts have a token that was seen."""

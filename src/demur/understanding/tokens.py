@@ -349,7 +349,7 @@ class TokenCounts:
         return np.asarray(np.bincount(row[elsewhere], minlength=len(rows)) > 0)
 
 
-def counted(texts: Sequence[str], tokens: Tokenizer, vocabulary: Vocabulary | None = None) -> TokenCounts:
+def count_tokens(texts: Sequence[str], tokens: Tokenizer, vocabulary: Vocabulary | None = None) -> TokenCounts:
     """Texts as counts; without a vocabulary every token found becomes part of one."""
     from scipy.sparse import csr_array
 

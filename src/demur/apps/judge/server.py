@@ -226,7 +226,7 @@ class _Reopening(msgspec.Struct, forbid_unknown_fields=True):
     request: str
 
 
-async def _asked(request: Request, form: type[Any]) -> Any:
+async def _read_form(request: Request, form: type[Any]) -> Any:
     try:
         asked = msgspec.convert(await json_body(request), form)
     except msgspec.ValidationError as fault:
@@ -244,7 +244,7 @@ def _own(role: str, name: str) -> None:
 
 def _judge(desk: Desk) -> Callable[[Request], Any]:
     async def act(request: Request) -> Response:
-        role, asked = role_of(request, ""), await _asked(request, _Judgement)
+        role, asked = role_of(request, ""), await _read_form(request, _Judgement)
         _own(role, asked.judge)
         state = await run_in_threadpool(desk.judging.judge, role, asked.item, asked.label, f"{role} {asked.request}")
         return JsonAnswer(plain(desk.judge_document(state)))
@@ -254,7 +254,7 @@ def _judge(desk: Desk) -> Callable[[Request], Any]:
 
 def _undo(desk: Desk) -> Callable[[Request], Any]:
     async def act(request: Request) -> Response:
-        role, asked = role_of(request, ""), await _asked(request, _Undoing)
+        role, asked = role_of(request, ""), await _read_form(request, _Undoing)
         _own(role, asked.judge)
         state = await run_in_threadpool(desk.judging.undo, role, f"{role} {asked.request}")
         return JsonAnswer(plain(desk.judge_document(state)))
@@ -264,7 +264,7 @@ def _undo(desk: Desk) -> Callable[[Request], Any]:
 
 def _settle(desk: Desk) -> Callable[[Request], Any]:
     async def act(request: Request) -> Response:
-        role, asked = role_of(request, LEAD), await _asked(request, _Settlement)
+        role, asked = role_of(request, LEAD), await _read_form(request, _Settlement)
         given = (asked.item, asked.label, asked.note, f"{role} {asked.request}")
         await run_in_threadpool(desk.judging.settle, *given)
         return JsonAnswer(plain(await run_in_threadpool(desk.settled_document)))
@@ -274,7 +274,7 @@ def _settle(desk: Desk) -> Callable[[Request], Any]:
 
 def _reopen(desk: Desk) -> Callable[[Request], Any]:
     async def act(request: Request) -> Response:
-        role, asked = role_of(request, LEAD), await _asked(request, _Reopening)
+        role, asked = role_of(request, LEAD), await _read_form(request, _Reopening)
         await run_in_threadpool(desk.judging.reopen, f"{role} {asked.request}")
         return JsonAnswer(plain(await run_in_threadpool(desk.settled_document)))
 

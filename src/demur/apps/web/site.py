@@ -387,7 +387,7 @@ def templates(package: str = "demur.apps.web") -> Environment:
     environment = Environment(
         loader=ChoiceLoader([PackageLoader(name) for name in dict.fromkeys((package, "demur.apps.web"))]),
         autoescape=True,
-        finalize=_shown,
+        finalize=_visible,
         undefined=StrictUndefined,
         trim_blocks=True,
     )
@@ -396,7 +396,7 @@ def templates(package: str = "demur.apps.web") -> Environment:
     return environment
 
 
-def _shown(value: Any) -> Any:
+def _visible(value: Any) -> Any:
     """What stands on a page; the values of forms, which are sent back as they are, go through the filter `raw`."""
     return visible(value) if isinstance(value, str) and not isinstance(value, Markup) else value
 

@@ -192,12 +192,12 @@ def engine_of(frame: Lazy | nw.DataFrame[Any]) -> str:
     return next((name for name, entry in ENGINES.items() if package.startswith(entry.package)), package)
 
 
-def collected(frame: Lazy | nw.DataFrame[Any]) -> pl.DataFrame:
+def collect_frame(frame: Lazy | nw.DataFrame[Any]) -> pl.DataFrame:
     """Has the engine do what a frame stands for, and gives the result in Polars.
 
     Whole numbers become Int64: DuckDB sums integers to a decimal, and Polars counts in 32 bits.
 
-    >>> collected(nw.from_native(pl.LazyFrame({"n": [1, 2]})).select(nw.len())).item()
+    >>> collect_frame(nw.from_native(pl.LazyFrame({"n": [1, 2]})).select(nw.len())).item()
     2
     """
     with as_engine_fault():
@@ -274,7 +274,7 @@ def contains(frame: Lazy, lists: str, item: str, name: str) -> Lazy:
     Where the list or the item is null the answer is no. Both columns become text, numbers their digits.
 
     >>> frame = pl.LazyFrame({"target": [["a", "b"], ["a"], None], "prediction": ["b", None, "a"]})
-    >>> collected(contains(nw.from_native(frame), "target", "prediction", "hit"))["hit"].to_list()
+    >>> collect_frame(contains(nw.from_native(frame), "target", "prediction", "hit"))["hit"].to_list()
     [True, False, False]
     """
     engine = engine_class(engine_of(frame))
@@ -300,7 +300,7 @@ def add_buckets(frame: Lazy, texts: str, name: str = "bucket", *, least: str = "
     the least one in a bucket tells about how many texts that holds.
 
     >>> rows = nw.from_native(pl.LazyFrame({"d": ["a", None, "a"]}))
-    >>> collected(add_buckets(rows, "d").select("bucket", "least")).rows()
+    >>> collect_frame(add_buckets(rows, "d").select("bucket", "least")).rows()
     [(193, 1975107825), (None, None), (193, 1975107825)]
     """
     engine = engine_class(engine_of(frame))
@@ -314,7 +314,7 @@ def add_marks(frame: Lazy, texts: str, name: str) -> Lazy:
 
     Sums of it agree where the same texts were added, in whatever order, and hardly ever otherwise.
 
-    >>> rows = collected(add_marks(nw.from_native(pl.LazyFrame({"id": ["a", "b", "a"]})), "id", "mark"))
+    >>> rows = collect_frame(add_marks(nw.from_native(pl.LazyFrame({"id": ["a", "b", "a"]})), "id", "mark"))
     >>> rows["mark"][0] == rows["mark"][2] != rows["mark"][1]
     True
     """

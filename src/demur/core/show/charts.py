@@ -16,7 +16,7 @@ import numpy as np
 import polars as pl
 
 from demur.core.arrays import Array
-from demur.core.show.numbers import middle_cut, percent, shortened
+from demur.core.show.numbers import middle_cut, percent, shorten
 from demur.core.show.safe import chart_safe
 from demur.errors import UsageError
 
@@ -327,7 +327,7 @@ def line_channels(
     """Colour, dash and width of lines by name, with one legend that shows all three; `labels` replace names there."""
     styles = [style_of(place) for place in range(len(names))] + list(REFERENCES[: len(references)])
     domain = [*names, *references]
-    legend = legend_in(corner, shortened(names) if labels is None else labels) if len(domain) > 1 else None
+    legend = legend_in(corner, shorten(names) if labels is None else labels) if len(domain) > 1 else None
     return style_channels(dict(zip(domain, styles, strict=True)), field, legend)
 
 
@@ -346,7 +346,7 @@ def style_channels(
 
 def legend_in(corner: Corner, labels: Mapping[str, str] | None = None) -> alt.Legend:
     """A legend in the corner that the curves leave free, above the plot or beside it; `labels` stand for long names."""
-    relabel = renamed(labels or {})
+    relabel = rename_expression(labels or {})
     expression: dict[str, Any] = {} if relabel == "datum.label" else {"labelExpr": relabel}
     return alt.Legend(
         title=None,
@@ -430,7 +430,7 @@ def name_axis(field: str, names: Sequence[str], *, characters: int, **more: Any)
             domain=False,
             labelPadding=8,
             labelLimit=340,
-            labelExpr=renamed(shortened(names, max(16, int(characters * _narrowing.get()[0])))),
+            labelExpr=rename_expression(shorten(names, max(16, int(characters * _narrowing.get()[0])))),
             **{"grid": True, **more},
         ),
     )
@@ -522,7 +522,7 @@ def interval_words(table: pl.DataFrame, mark: str, level: float) -> list[str]:
     return [f"{mark}: {percent(level)} intervals"] if table["low"].is_finite().any() else ["no intervals"]
 
 
-def renamed(labels: Mapping[str, str]) -> str:
+def rename_expression(labels: Mapping[str, str]) -> str:
     """An expression of Vega that gives each name its label."""
     changed = {json.dumps(name): json.dumps(label) for name, label in labels.items() if name != label}
     return "".join(f"datum.label === {name} ? {label} : " for name, label in changed.items()) + "datum.label"

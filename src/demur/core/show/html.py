@@ -36,22 +36,22 @@ FRAME_HEIGHT, ROW_HEIGHT = 850, 30
 """Pixels of the frame without the rows of its table, and of each row; a frame cannot ask for its height itself."""
 
 
-def written(text: str) -> str:
+def escape_text(text: str) -> str:
     """Text as HTML: escaped, control characters made visible, no line break between a number and its percent sign."""
     return escape(visible(text)).replace(" %", "&nbsp;%")
 
 
 def paragraphs(sentences: Sequence[str]) -> str:
     """Sentences as paragraphs."""
-    return "".join(f"<p>{written(sentence)}</p>" for sentence in sentences)
+    return "".join(f"<p>{escape_text(sentence)}</p>" for sentence in sentences)
 
 
 def table_html(table: ResultTable) -> str:
     """A table of text with its title as caption; the first column names the rows, numbers are to the right."""
     starts = ['<td class="n">' if one else "<td>" for one in table.numeric]
     body = "".join(
-        f'<tr><th scope="row">{written(row[0])}</th>'
-        f"{''.join(f'{start}{written(cell)}</td>' for start, cell in zip(starts[1:], row[1:], strict=True))}</tr>"
+        f'<tr><th scope="row">{escape_text(row[0])}</th>'
+        f"{''.join(f'{start}{escape_text(cell)}</td>' for start, cell in zip(starts[1:], row[1:], strict=True))}</tr>"
         for row in table.rows
     )
     return _scrolling(table, body)
@@ -66,7 +66,7 @@ def text_table(table: ResultTable) -> str:
     starts = ['<td class="n">' if one else "<td>" for one in table.numeric]
     cells = (
         "".join(
-            f"{start}<bdi>{written(cell).replace('_', '_<wbr>')}</bdi></td>"
+            f"{start}<bdi>{escape_text(cell).replace('_', '_<wbr>')}</bdi></td>"
             for start, cell in zip(starts, row, strict=True)
         )
         for row in table.rows
@@ -81,19 +81,21 @@ def text_table(table: ResultTable) -> str:
 def _scrolling(table: ResultTable, body: str, *, kind: str = "", columns: str = "") -> str:
     """A table that scrolls by itself where it is wide, also with the keyboard."""
     head = "".join(
-        f'<th scope="col"{" class=n" if one else ""}>{written(column)}</th>'
+        f'<th scope="col"{" class=n" if one else ""}>{escape_text(column)}</th>'
         for column, one in zip(table.columns, table.numeric, strict=True)
     )
     return (
         f'<div class="scroll" tabindex="0" role="region" aria-label="{escape(visible(table.title))}">'
-        f"<table{kind}><caption>{written(table.title)}</caption>{columns}"
+        f"<table{kind}><caption>{escape_text(table.title)}</caption>{columns}"
         f"<thead><tr>{head}</tr></thead><tbody>{body}</tbody></table></div>"
     )
 
 
 def figures_html(figures: Sequence[tuple[str, str]]) -> str:
     """A few numbers, large, each with what it is; nothing of none."""
-    parts = "".join(f"<div><dd>{written(number)}</dd><dt>{written(what)}</dt></div>" for number, what in figures)
+    parts = "".join(
+        f"<div><dd>{escape_text(number)}</dd><dt>{escape_text(what)}</dt></div>" for number, what in figures
+    )
     return f'<dl class="figures">{parts}</dl>' if figures else ""
 
 

@@ -41,7 +41,7 @@ SUCH_IDS = Wording("such id", "such ids")
 SUCH_ROWS = Wording("such row", "such rows")
 
 
-def counted(counts: Iterable[Counter[Wording]]) -> list[str]:
+def sentences_of_counts(counts: Iterable[Counter[Wording]]) -> list[str]:
     """What was counted, summed over all counters, one sentence for each thing that happened."""
     total = sum(counts, start=Counter())
     return [wording.with_count(count) for wording, count in total.items() if count]
@@ -51,10 +51,10 @@ MOST_CHARACTERS = 36
 """Characters of a name in a legend."""
 
 
-def shortened(names: Sequence[str], most: int = MOST_CHARACTERS) -> dict[str, str]:
+def shorten(names: Sequence[str], most: int = MOST_CHARACTERS) -> dict[str, str]:
     """A short form of every name, no two of them alike.
 
-    >>> shortened(["one", "a-long-name-of-a-model", "a-long-name-of-another"], 12)
+    >>> shorten(["one", "a-long-name-of-a-model", "a-long-name-of-another"], 12)
     {'one': 'one', 'a-long-name-of-a-model': 'a-lon…-model', 'a-long-name-of-another': 'a-lon…nother'}
     """
     different = list(dict.fromkeys(names))
@@ -93,7 +93,7 @@ def names_in_short(names: Sequence[str]) -> tuple[dict[str, str], str]:
         if min(map(len, names)) <= len(prefix) + len(suffix):
             suffix = ""
     bare = {name: name[len(prefix) : len(name) - len(suffix)] for name in names}
-    cut = shortened(list(bare.values()), NAME_LENGTH)
+    cut = shorten(list(bare.values()), NAME_LENGTH)
     parts = [f'the {kind} "{part}"' for kind, part in (("prefix", prefix), ("suffix", suffix)) if part]
     said = f"names share {listed(parts)}" if parts else ""
     return {name: cut[part] for name, part in bare.items()}, said

@@ -20,12 +20,12 @@ from demur.core.show.html import (
     THINNED_ROWS,
     data_block,
     data_table,
+    escape_text,
     evenly,
     frame_table,
     paragraphs,
     table_html,
     text_table,
-    written,
 )
 from demur.core.show.presentation import Presentation, ResultTable
 from demur.errors import UsageError
@@ -103,7 +103,7 @@ def page(
     parts = [
         _head(title, code, style),
         '<body><a class="skip" href="#main">Skip to the contents</a>',
-        f"<header><h1>{written(title)}</h1>{conclusion}</header>",
+        f"<header><h1>{escape_text(title)}</h1>{conclusion}</header>",
         f'<main id="main">{first}{_warnings(warnings)}{_contents(sections)}'
         + _sections(sections, 1 + (0 if lead is None else len(lead.charts)))
         + (f"<section><h2>Notes</h2>{_list(notes)}</section></main>" if notes else "</main>"),
@@ -122,14 +122,14 @@ def _warnings(warnings: Sequence[str]) -> str:
 def _contents(sections: Sequence[Section]) -> str:
     """Links to the sections, where there are some to choose from."""
     links = "".join(
-        f'<li><a href="#section-{place}">{written(section.title)}</a></li>'
+        f'<li><a href="#section-{place}">{escape_text(section.title)}</a></li>'
         for place, section in enumerate(sections, start=1)
     )
     return f'<nav class="contents" aria-label="Contents"><ol>{links}</ol></nav>' if len(sections) > 2 else ""
 
 
 def _list(texts: Sequence[str], item: str = "<li>{}</li>") -> str:
-    return f"<ul>{''.join(item.format(written(text)) for text in texts)}</ul>"
+    return f"<ul>{''.join(item.format(escape_text(text)) for text in texts)}</ul>"
 
 
 def presentation_page(presentation: Presentation, *, seed: int | None = None) -> str:
@@ -181,7 +181,7 @@ def _head(title: str, script: str, style: str) -> str:
         f'<meta http-equiv="Content-Security-Policy" content="{policy}">'
         '<meta name="viewport" content="width=device-width, initial-scale=1">'
         f'<meta name="color-scheme" content="light dark"><meta name="generator" content="demur {__version__}">'
-        f"<title>{written(title)}</title><style>{STYLE}{style}</style></head>"
+        f"<title>{escape_text(title)}</title><style>{STYLE}{style}</style></head>"
     )
 
 
@@ -189,7 +189,7 @@ def _sections(sections: Sequence[Section], number: int) -> str:
     """The sections, their figures numbered from `number` on."""
     parts = []
     for place, section in enumerate(sections, start=1):
-        heading = f"<h2>{written(section.title)}</h2>"
+        heading = f"<h2>{escape_text(section.title)}</h2>"
         parts.append(f'<section id="section-{place}">{heading}{_body(section, number)}</section>')
         number += len(section.charts)
     return "\n".join(parts)
@@ -210,7 +210,7 @@ def _body(section: Section, number: int, *, tables_first: bool = False) -> str:
 
 
 def _folded(title: str, content: str) -> str:
-    return f"<details><summary>{written(title)}</summary>{content}</details>"
+    return f"<details><summary>{escape_text(title)}</summary>{content}</details>"
 
 
 LARGEST_DRAWING = 150_000
@@ -225,13 +225,13 @@ def _picture(spec: dict[str, Any]) -> str | bytes:
 def _figure(chart: Any, number: int, *, folded: bool) -> str:
     spec, words = _pieces(chart)
     about, title = words["description"], f"Figure {number}. {words['title']}"
-    heading = "" if folded else f"<h3>{written(title)}</h3>"
+    heading = "" if folded else f"<h3>{escape_text(title)}</h3>"
     shown = (
         f'<figure id="figure-{number}"><figcaption>{heading}'
-        f'<p class="subtitle">{written(words["subtitle"])}</p></figcaption>'
+        f'<p class="subtitle">{escape_text(words["subtitle"])}</p></figcaption>'
         f'<div class="chart" data-spec="spec-{number}">{pictures.embedded(_picture(spec), about)}</div>'
         f"{data_block(_in_its_place(spec), f'spec-{number}')}"
-        f'<p class="description">{written(about)}</p>'
+        f'<p class="description">{escape_text(about)}</p>'
         f"{data_table(chart_table(chart), f'Data behind figure {number}')}</figure>"
     )
     return _folded(title, shown) if folded else shown

@@ -115,7 +115,7 @@ def laid_out(draw: Callable[[], Any], look: FigureLook, svg: Callable[[Spec], st
     if "hconcat" in spec and look.pixels < SIDE_BY_SIDE and all(map(_has_names, spec["hconcat"])):
         spec["vconcat"] = spec.pop("hconcat")
     narrow = partial(_narrowed, spec, look, basis)
-    return sized(_fitted(narrow, look, svg, plot / _widest(spec), _widest(spec)), look)
+    return sized(_fit(narrow, look, svg, plot / _widest(spec), _widest(spec)), look)
 
 
 def _has_names(view: Spec) -> bool:
@@ -124,7 +124,7 @@ def _has_names(view: Spec) -> bool:
     return all(axis is not None and axis.get("labels", True) for axis in axes)
 
 
-def _fitted(
+def _fit(
     narrow: Callable[[float], Spec], look: FigureLook, svg: Callable[[Spec], str], start: float, slope: float
 ) -> str:
     """The picture with its plots narrowed until it is as wide as the look asks for, found by the secant method."""
@@ -265,13 +265,13 @@ def _set_titles(spec: Spec, look: FigureLook) -> None:
             part["title"] = title = {"text": title}
         if isinstance(title, dict):
             size = 8.8 if part is spec else charts.LETTER
-            title["text"] = charts.balanced(_joined(title.get("text", "")), int(look.pixels / size))
+            title["text"] = charts.balanced(_join(title.get("text", "")), int(look.pixels / size))
             if "subtitle" in title:
-                facts = _joined(title["subtitle"], " · ").split(" · ")
+                facts = _join(title["subtitle"], " · ").split(" · ")
                 title["subtitle"] = charts.packed(facts, int(look.pixels / 6.1))
 
 
-def _joined(lines: str | Sequence[str], between: str = " ") -> str:
+def _join(lines: str | Sequence[str], between: str = " ") -> str:
     return lines if isinstance(lines, str) else between.join(lines)
 
 
@@ -355,7 +355,7 @@ _RENAMED = re.compile(r'datum\.label === ("(?:[^"\\]|\\.)*") \? ("(?:[^"\\]|\\.)
 def _labels(expression: str) -> dict[str, str]:
     """Names with the labels that an expression of `charts.renamed` gives them.
 
-    >>> _labels(charts.renamed({"a long name": "a name"}))
+    >>> _labels(charts.rename_expression({"a long name": "a name"}))
     {'a long name': 'a name'}
     """
     return {json.loads(name): json.loads(label) for name, label in _RENAMED.findall(expression)}

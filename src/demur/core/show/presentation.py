@@ -297,9 +297,9 @@ def table_latex(table: ResultTable) -> str:
     \end{table}
     <BLANKLINE>
     """
-    from demur.core.show.terminal import column_widths, fitted, width_in_lines
+    from demur.core.show.terminal import column_widths, fit_table, width_in_lines
 
-    fitting = fitted(table, WIDE)
+    fitting = fit_table(table, WIDE)
     place, room = ("table", NARROW) if width_in_lines(fitting) <= NARROW else ("table*", WIDE)
     widths = column_widths(fitting, room)
     sides = ["r" if numeric else "l" for numeric in fitting.numeric]

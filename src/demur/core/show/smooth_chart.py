@@ -24,7 +24,7 @@ from demur.core.show.charts import (
     style_of,
 )
 from demur.core.show.html import evenly
-from demur.core.show.numbers import count, number, shortened
+from demur.core.show.numbers import count, number, shorten
 from demur.core.stats.smoothing import Smooth
 from demur.errors import UsageError
 
@@ -131,7 +131,7 @@ def _smooth_tooltips(table: pl.DataFrame, x_title: str, y_title: str) -> pl.Data
 def _sizes(named: dict[str, Smooth]) -> str:
     if len(named) == 1:
         return f"n = {count(next(iter(named.values())).n)}"
-    short = shortened(list(named), 24)
+    short = shorten(list(named), 24)
     return f"n = {', '.join(f'{count(one.n)} ({short[name]})' for name, one in named.items())}"
 
 
@@ -162,7 +162,7 @@ def _smooth_title(named: dict[str, Smooth], x_title: str, y_title: str, better: 
     if share == 0:
         return f"{y_title} against {x_title}: no group stands clear of the others"
     reach = "throughout" if share > 0.995 else f"over {max(100 * share, 1):.0f} % of the shared range"
-    return f"{y_title} is clearly {better.removesuffix('r')}st for {shortened(list(named))[best]} {reach}"
+    return f"{y_title} is clearly {better.removesuffix('r')}st for {shorten(list(named))[best]} {reach}"
 
 
 def _smooth_description(named: dict[str, Smooth], x_title: str, y_title: str) -> str:

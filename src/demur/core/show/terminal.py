@@ -12,7 +12,7 @@ from rich.console import Console
 from rich.table import Table as RichTable
 from rich.text import Text
 
-from demur.core.show.numbers import middle_cut, shortened
+from demur.core.show.numbers import middle_cut, shorten
 from demur.core.show.presentation import Presentation, ResultTable
 from demur.core.show.safe import terminal_line
 
@@ -32,7 +32,7 @@ def show(presentation: Presentation, console: Console, *, tables: bool = True) -
         _print_text(console, terminal_line(sentence))
     for table in presentation.tables if tables else ():
         console.print()
-        fitting = fitted(table, console.width)
+        fitting = fit_table(table, console.width)
         _print_text(console, fitting.title, style="bold")
         console.print(_rich_table(fitting, console.width))
     for part in presentation.parts:
@@ -64,7 +64,7 @@ def lines_of(text: str, width: int) -> list[str]:
     return [line.plain.replace(_KEPT, " ").rstrip() for line in wrapped]
 
 
-def fitted(table: ResultTable, room: int) -> ResultTable:
+def fit_table(table: ResultTable, room: int) -> ResultTable:
     """The table in the form that fits into so many characters, with names cut as far as that needs."""
     return with_short_words(with_short_systems(_fitting(_in_lines(table), room), room), room)
 
@@ -114,14 +114,14 @@ def _of_cells(names: Sequence[str], cells: int) -> dict[str, str]:
         name: name if size <= cells else middle_cut(name, max(3, cells * len(name) // size))
         for name, size in sizes.items()
     }
-    return short if len(set(short.values())) == len(short) else shortened(names, cells)
+    return short if len(set(short.values())) == len(short) else shorten(names, cells)
 
 
 def with_short_words(table: ResultTable, room: int) -> ResultTable:
     """The table with its longest words, which are names, cut in the middle as far as it needs to fit."""
     words = [word for cells in _cells_by_column(table) for cell in cells for word in cell.split(" ")]
     for characters in range(min(room, max(map(len, words))), LEAST_CHARACTERS, -1):
-        short = shortened(words, characters)
+        short = shorten(words, characters)
         columns, *rows = (
             tuple(" ".join(short[word] for word in cell.split(" ")) for cell in row)
             for row in (table.columns, *table.rows)

@@ -209,7 +209,7 @@ class TemperatureMap(Struct, frozen=True, tag_field="method", tag="temperature",
         level, right, wrong = _levels(sweep)
         of_log_odds = scale == "scores"
         odds = level if of_log_odds else logit(np.clip(level, CLIP, 1 - CLIP))
-        odds, right, wrong = _joined(odds[None, :], right, wrong)
+        odds, right, wrong = _pool(odds[None, :], right, wrong)
         size = math.sqrt(float(np.square(odds).mean())) or 1.0
         (slope,) = _newton(odds / size, right, wrong) / size
         least = 1 / LARGEST_TEMPERATURE
@@ -387,7 +387,7 @@ def _levels(sweep: Sweep) -> tuple[Array, Array, Array]:
 
 def _logistic(features: Array, right: Array, wrong: Array) -> list[float]:
     """Slopes and, last, the intercept of the likeliest logistic curve; features are a row each."""
-    features, right, wrong = _joined(features, right, wrong)
+    features, right, wrong = _pool(features, right, wrong)
     weight = right + wrong
     mean = np.einsum("kn,n->k", features, weight) / weight.sum()
     centred = features - mean[:, None]
@@ -398,7 +398,7 @@ def _logistic(features: Array, right: Array, wrong: Array) -> list[float]:
     return [*slopes.tolist(), float(found[-1] - (slopes * mean).sum())]
 
 
-def _joined(features: Array, right: Array, wrong: Array) -> tuple[Array, Array, Array]:
+def _pool(features: Array, right: Array, wrong: Array) -> tuple[Array, Array, Array]:
     """Features and weights of levels, of which neighbours are joined to their mean where there are very many."""
     size = right.size
     if size <= 5 * FITTED_LEVELS:

@@ -77,7 +77,7 @@ class ReturnRules:
             parts.append((np.array([level]), np.zeros(1), counts[:, level : level + 1]))
             if cells.sum() >= max(SPLIT * sweep.total, 2.0):
                 shares = np.arange(STEPS - 1, 0, -1) / STEPS
-                drawn = _drawn(cells, rng)[:, :0:-1] if rng is not None else cells[:, None] * shares
+                drawn = _draw(cells, rng)[:, :0:-1] if rng is not None else cells[:, None] * shares
                 above = counts[:, level + 1 : level + 2]
                 parts.append((np.full(STEPS - 1, level + 1), shares, above + np.array([drawn.sum(axis=0), drawn[1]])))
         parts.append((np.array([sweep.threshold.size]), np.zeros(1), counts[:, -1:]))
@@ -103,7 +103,7 @@ class ReturnRules:
         return ratio(events, trials)
 
 
-def _drawn(cells: Array, rng: np.random.Generator) -> Array:
+def _draw(cells: Array, rng: np.random.Generator) -> Array:
     """Right and wrong answers of a heap whose draw lies below each multiple of 1 / STEPS, from 0 on."""
     bins = np.array([rng.multinomial(round(count), np.full(STEPS, 1 / STEPS)) for count in cells.tolist()])
     return np.concatenate([np.zeros((2, 1)), np.cumsum(bins, axis=1)[:, :-1]], axis=1)

@@ -221,7 +221,7 @@ def smooth(
     >>> line.mean, line.error
     (array([5., 5., 5.]), array([1., 1., 1.]))
     """
-    across, up = _checked(x, y)
+    across, up = _check_points(x, y)
     if process is not None and not (
         process.length > 0 and 0 <= process.signal < math.inf and 0 < process.noise < math.inf
     ):
@@ -252,7 +252,7 @@ def smooth(
     )
 
 
-def _checked(x: ArrayLike, y: ArrayLike) -> tuple[Array, Array]:
+def _check_points(x: ArrayLike, y: ArrayLike) -> tuple[Array, Array]:
     """The points in the order of x and y, so that in whatever order they come, every sum is the same."""
     across, up = _finite_row(x, "x"), _finite_row(y, "y")
     if across.size != up.size:

@@ -12,7 +12,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import ArrayLike, NDArray
 
-from demur.core.engines.engine import collected
+from demur.core.engines.engine import collect_frame
 from demur.errors import DataError
 
 Floats = NDArray[np.float64]
@@ -124,7 +124,7 @@ class Sweep:
 
         The frame has the judged columns `answered`, `right`, `confidence` and, where rows count differently, `weight`.
         """
-        return cls.from_groups(collected(sweep_groups(frame)))
+        return cls.from_groups(collect_frame(sweep_groups(frame)))
 
     @classmethod
     def from_groups(cls, groups: pl.DataFrame) -> Sweep:

@@ -34,7 +34,7 @@ from demur.core.show.charts import (
     tidy,
 )
 from demur.core.show.html import evenly
-from demur.core.show.numbers import count, middle_cut, percent, short, shortened, with_interval
+from demur.core.show.numbers import count, middle_cut, percent, short, shorten, with_interval
 from demur.errors import UsageError
 
 GOLDS = (LineStyle("#8a6a00", 4.6, (1, 0)), LineStyle("#8a6a00", 4.6, (10, 3)), LineStyle("#8a6a00", 4.6, (3, 3)))
@@ -129,7 +129,7 @@ class Scheme:
     @classmethod
     def named(cls, golds: Sequence[str], systems: Sequence[str]) -> Scheme:
         """Lines for gold standards, and for systems in their order."""
-        cut = shortened([*golds, *systems], 30)
+        cut = shorten([*golds, *systems], 30)
         marked = {name: f"{cut[name]} (gold standard)" for name in golds}
         lines = {name: GOLDS[place % len(GOLDS)] for place, name in enumerate(golds)}
         lines |= {name: system_style(place) for place, name in enumerate(systems)}

@@ -24,7 +24,7 @@ from demur.core.show.charts import (
     refuse_repeats,
     tidy,
 )
-from demur.core.show.numbers import count, middle_cut, p_value, short, shortened
+from demur.core.show.numbers import count, middle_cut, p_value, short, shorten
 from demur.core.show.numbers import percent as in_percent
 from demur.errors import UsageError
 from demur.gold_standard.charts.benchmark import (
@@ -147,7 +147,7 @@ def normality_chart(
         outside=(pl.col("residual") < pl.col("low")) | (pl.col("residual") > pl.col("high"))
     )
     names = table["performer"].unique(maintain_order=True).to_list()
-    cut = shortened(names, 24)
+    cut = shorten(names, 24)
     odd = [cut[name] for name in names if tests[name] < 1 - level]
     said = f"Residuals of {', '.join(odd)} are not normal" if odd else "No departure of residuals from normal is shown"
     return finished(
@@ -283,7 +283,7 @@ def _steps_title(table: pl.DataFrame, steps: dict[str, float], tolerance: float 
     most = max(table["subjects"].to_list())
     if tolerance is None:
         return f"Fits after each further subject, up to {count(most)}"
-    cut = shortened(list(steps), 24)
+    cut = shorten(list(steps), 24)
     moving = [cut[name] for name, step in steps.items() if not step <= tolerance]
     if not moving:
         who, them = ("The fit has", "it") if len(steps) == 1 else (f"All {len(steps)} fits have", "them")
@@ -334,7 +334,7 @@ def wizards_chart(
 
 
 def _wizard_scheme(outliers: Sequence[str], wizards: int) -> Scheme:
-    cut = shortened(outliers, 30)
+    cut = shorten(outliers, 30)
     styles = {POOLED: GOLDS[0]}
     if len(outliers) < wizards:
         styles[ALIKE] = THIN
@@ -371,7 +371,7 @@ def _wizards_title(outliers: Sequence[str], wizards: int) -> str:
         return "One wizard alone: nothing shows whether others would do as well"
     if not outliers:
         return f"None of the {count(wizards)} wizards stands apart from the others"
-    cut = shortened(outliers, 24)
+    cut = shorten(outliers, 24)
     who = f": {', '.join(cut.values())}" if len(outliers) <= MOST_NAMED else " from the others"
     return f"Of {count(wizards)} wizards, {len(outliers)} {'stands' if len(outliers) == 1 else 'stand'} apart{who}"
 

@@ -24,12 +24,12 @@ from demur.core.show.charts import (
     number_axis,
     plot_size,
     refuse_repeats,
-    renamed,
+    rename_expression,
     rimmed_text,
     tidy,
     upright,
 )
-from demur.core.show.numbers import middle_cut, short, shortened, signed, with_interval
+from demur.core.show.numbers import middle_cut, short, shorten, signed, with_interval
 from demur.errors import UsageError
 from demur.gold_standard.charts.benchmark import (
     SYSTEMS,
@@ -171,7 +171,7 @@ def _strip(parts: pl.DataFrame, scheme: Scheme, wide: Span, x: Quantity) -> Any:
     """Bars under the plot: which system is nearer to the gold standard over each range."""
     colours = {name: style.colour for name, style in scheme.styles.items()}
     pixels = plot_size()[0] / (wide[1] - wide[0])
-    labels = shortened(parts["nearer"].to_list(), 30)
+    labels = shorten(parts["nearer"].to_list(), 30)
     bars = parts.with_columns(
         colour=pl.col("nearer").replace_strict(colours, default=GREY),
         middle=(pl.col("from") + pl.col("to")) / 2,
@@ -369,11 +369,11 @@ def domains_chart(rows: pl.DataFrame, *, level: float = 0.95, title: str | None 
 
 def _domain_layers(table: pl.DataFrame, wide: Span, high: Span) -> list[Any]:
     studies = table["study"].unique(maintain_order=True).to_list()
-    labels = shortened(studies, 30)
+    labels = shorten(studies, 30)
     legend = legend_in("top") if len(studies) > 1 else None
     if legend is not None:
         legend.symbolType, legend.strokeColor, legend.symbolSize = alt.Undefined, None, 90
-        legend.labelExpr = renamed(labels)
+        legend.labelExpr = rename_expression(labels)
         legend.columns = max(1, int(WIDTH // (EFFECT_CHARACTER * max(map(len, labels.values())) + 40)))
     colours = [SYSTEMS[place % len(SYSTEMS)].colour for place in range(len(studies))]
     shapes = [SHAPES[place % len(SHAPES)] for place in range(len(studies))]
@@ -403,7 +403,7 @@ def _domain_labels(table: pl.DataFrame, wide: Span, high: Span) -> list[Any]:
     known = table.filter(pl.col("complexity").is_finite() & pl.col("relative_mass").is_finite())
     if known.is_empty() or known.height > MOST_LABELS:
         return []
-    cut = shortened(known["system"].to_list(), 22)
+    cut = shorten(known["system"].to_list(), 22)
     width, height = plot_size()
     dots = [
         ((x - wide[0]) / (wide[1] - wide[0]) * width, (high[1] - y) / (high[1] - high[0]) * height)

@@ -117,7 +117,7 @@ def _single_slots(domain: TaskDomain, acts: UserActs, last: Prompt) -> list[tupl
     """What an act has to do with single slots."""
     given = values_given(acts, last)
     names = {act.name for act in acts}
-    found = [(slot, _said(domain, slot, value), _SAYS) for slot, value in given.items() if slot in domain.values]
+    found = [(slot, _likelihood(domain, slot, value), _SAYS) for slot, value in given.items() if slot in domain.values]
     if last.kind == "confirm" and last.slot not in given:
         even = 2 / (1 + SLIP)
         if "affirm" in names:
@@ -134,7 +134,7 @@ def _single_slots(domain: TaskDomain, acts: UserActs, last: Prompt) -> list[tupl
     return found
 
 
-def _said(domain: TaskDomain, slot: str, value: str) -> Potential:
+def _likelihood(domain: TaskDomain, slot: str, value: str) -> Potential:
     prior = INDIFFERENT if value == DONTCARE else (1 - INDIFFERENT) / len(domain.values[slot])
     mean = prior + SLIP * (1 - prior)
     return Potential(SLIP / mean, {value: 1 / mean})

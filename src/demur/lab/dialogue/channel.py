@@ -19,7 +19,7 @@ from demur.errors import UsageError
 from demur.lab.dialogue.domain import PLAIN, TaskDomain, UserActs, wish
 from demur.nbest_lists.asr.networks import Sentence
 from demur.nbest_lists.asr.scorers import NAMES as SCORERS
-from demur.nbest_lists.asr.scorers import TOP_ONE, remembering, scored
+from demur.nbest_lists.asr.scorers import TOP_ONE, remembering, score_sentences
 from demur.understanding.noise import WordChannel, networks, sentences
 
 Hypotheses = list[tuple[UserActs, float]]
@@ -257,7 +257,7 @@ class WordConfusion:
             Sentence(one.words, self.settings.power * one.logprob, one.confidences)
             for one in sentences(networks(found)[0], RECOGNISED)
         ]
-        listed = scored(heard, scorer=self.scorer, parse=self.parse)[: self.settings.nbest]
+        listed = score_sentences(heard, scorer=self.scorer, parse=self.parse)[: self.settings.nbest]
         rounded = [(_acts(act), math.floor(1e4 * share + 1e-9) / 1e4) for act, share in listed]
         return Recognised([pair for pair in rounded if pair[1]], found.words, sum(found.errors))
 

@@ -23,7 +23,7 @@ from demur.core.show.charts import (
     style_of,
     tidy,
 )
-from demur.core.show.numbers import number, shortened, with_interval
+from demur.core.show.numbers import number, shorten, with_interval
 
 _ENDS = ("value", "low", "high")
 
@@ -95,7 +95,7 @@ def interval_chart(
     base = Plot(inline(table.with_columns(text=_value_texts(table))))
     reach = extent(table.with_columns(mark=pl.lit(mark, pl.Float64)), (*_ENDS, "mark"), air=0.03)
     scale = alt.Scale(domain=groups, range=[style_of(place).colour for place in range(len(groups))])
-    labels = shortened(groups)
+    labels = shorten(groups)
     legend = alt.Legend(title=None, orient="bottom", symbolSize=60, symbolStrokeWidth=2) if len(groups) > 1 else None
     colour = alt.Color("group:N", scale=scale, legend=legend, sort=None)
     layers = [Plot(inline(pl.DataFrame({"mark": [mark]}))).mark_rule(color="#999999").encode(x=alt.X("mark:Q"))]

@@ -173,7 +173,7 @@ def weights(name: str, sentences: Sequence[Sentence], *, where: str = "", scale:
     return scores / total if total > 0 else np.full(len(sentences), 1 / len(sentences))
 
 
-def scored(
+def score_sentences(
     sentences: Sequence[Sentence],
     *,
     scorer: str,
@@ -189,7 +189,7 @@ def scored(
     the list. A list without sentences gives no acts.
 
     >>> heard = [Sentence(("thai",), -0.7), Sentence(("thai", "food"), -1.2), Sentence(("tie",), -1.6)]
-    >>> acts = scored(heard, scorer="const", parse=lambda text: "inform(food=thai)" if "thai" in text else "")
+    >>> acts = score_sentences(heard, scorer="const", parse=lambda text: "inform(food=thai)" if "thai" in text else "")
     >>> [(act, round(confidence, 3)) for act, confidence in acts]
     [('inform(food=thai)', 0.667), ('', 0.333)]
     """
@@ -205,7 +205,7 @@ def scored_all(
     where: Sequence[str] | None = None,
     scale: float = 1.0,
 ) -> list[ScoredActs]:
-    """What `scored` gives for each of many utterances; a sentence that occurs in several is parsed once.
+    """What `score_sentences` gives for each of many utterances; a sentence that occurs in several is parsed once.
 
     `where` names the utterances in faults.
     """

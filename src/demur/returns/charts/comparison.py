@@ -32,7 +32,7 @@ from demur.core.show.charts import (
     style_of,
 )
 from demur.core.show.html import evenly
-from demur.core.show.numbers import inputs, percent, shortened, with_interval
+from demur.core.show.numbers import inputs, percent, shorten, with_interval
 from demur.returns import words
 from demur.returns.charts.error_return import (
     band_layer,
@@ -116,7 +116,7 @@ def _many_systems(comparison: Comparison, region: tuple[float, float] | None, fa
     axes = curve_axes(domain)
     rest = f"{len(others)} others"
     styles = {**{name: style_of(place) for place, name in enumerate(names)}, rest: GREY}
-    channels = style_channels(styles, "system", legend_in("right", shortened(names, 28)))
+    channels = style_channels(styles, "system", legend_in("right", shorten(names, 28)))
     order = alt.Order("nonreturn:Q")
     of_coloured: Any = {"field": "system", "oneOf": names}
     of_others: Any = {"not": of_coloured}
@@ -150,7 +150,7 @@ def _many_systems(comparison: Comparison, region: tuple[float, float] | None, fa
 
 def _direct_labels(drawn: Sequence[Evaluation], domain: tuple[float, float]) -> list[Any]:
     """The names of lines at their left ends, where no other line in colour runs through them."""
-    short = shortened([one.name for one in drawn], 28)
+    short = shorten([one.name for one in drawn], 28)
     rows: list[dict[str, Any]] = []
     for place, one in enumerate(drawn):
         start, error, text = one.curve.floor, float(one.curve.error[0]), short[one.name]
@@ -367,7 +367,7 @@ def _matrix_layers(table: pl.DataFrame, names: Sequence[str], cell: int) -> list
 
 def _matrix_axis(channel: type[Any], field: str, names: Sequence[str], cell: int, *, first: int = 0) -> Any:
     """A place for each name; the names are looked up, so that no cell of the data has to repeat them."""
-    short = list(shortened(names, 28).values())
+    short = list(shorten(names, 28).values())
     look: dict[str, Any] = {"labelAngle": -90, "labelAlign": "right"} if channel is alt.X else {}
     axis = alt.Axis(
         title=None,

@@ -27,7 +27,7 @@ from demur.core.show.charts import (
     style_of,
 )
 from demur.core.show.html import evenly
-from demur.core.show.numbers import count, cutoff, percent, shortened, span, with_interval
+from demur.core.show.numbers import count, cutoff, percent, shorten, span, with_interval
 from demur.core.stats.promises import Limited
 from demur.errors import UsageError
 from demur.returns import words
@@ -94,7 +94,7 @@ def slices_chart(
     whole = [one for one in evaluations if one.system == system and one.part is None]
     slices = drawn_slices(evaluations, system)
     left_out = sum(one.system == system for one in evaluations) - len(whole) - len(slices)
-    short = shortened([one.part for one in slices if one.part is not None])
+    short = shorten([one.part for one in slices if one.part is not None])
     labels = {one.name: "all inputs" if one.part is None else short[one.part] for one in (*whole, *slices)}
     look = _Look(region, tuple(choices), "auto", references=False, labels=labels, left_out=left_out)
     return _chart([*whole, *slices], look)
@@ -449,7 +449,7 @@ def _difference_tooltips(pair: PairComparison) -> pl.DataFrame:
 
 def _short_name(pair: PairComparison, side: Side) -> str:
     """The name of a side as a short label, never that of the other."""
-    return shortened((pair.a, pair.b), 22)[pair.a if side == "a" else pair.b]
+    return shorten((pair.a, pair.b), 22)[pair.a if side == "a" else pair.b]
 
 
 def cost_path_chart(choice: Choice, *, most: int | None = None) -> Any:

@@ -27,7 +27,7 @@ from demur.core.show.charts import (
     style_of,
 )
 from demur.core.show.html import evenly
-from demur.core.show.numbers import count, cutoff, inputs, number, p_value, percent, shortened
+from demur.core.show.numbers import count, cutoff, inputs, number, p_value, percent, shorten
 from demur.core.stats.calibration import Reliability
 from demur.core.stats.intervals import Figure
 from demur.core.stats.sweep import ratio
@@ -421,7 +421,7 @@ def _reliability_layers(table: pl.DataFrame, names: list[str], axes: tuple[Any, 
         layers.append(bars.encode(x=alt.X("confidence:Q"), y=alt.Y("right:Q"), y2=alt.Y2("confidence:Q")))
     layers.append(Plot().mark_line(opacity=0.9).encode(*axes, *line_channels(names, corner="top-left")))
     fills = alt.Scale(domain=names, range=[style_of(place).colour for place in range(len(names))])
-    legend = legend_in("top-left", shortened(names)) if len(names) > 1 else None
+    legend = legend_in("top-left", shorten(names)) if len(names) > 1 else None
     dots = Plot().mark_point(filled=True, shape="circle", opacity=0.75, stroke="white", strokeWidth=1)
     dots = dots.encode(
         *axes,

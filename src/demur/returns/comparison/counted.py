@@ -21,7 +21,7 @@ import numpy as np
 import polars as pl
 
 from demur.core.arrays import Array
-from demur.core.engines.engine import BUCKETS, Engine, Lazy, beside, collected, engine_class
+from demur.core.engines.engine import BUCKETS, Engine, Lazy, beside, collect_frame, engine_class
 from demur.core.engines.scanning import scan
 from demur.core.io.columns import candidates
 from demur.core.io.tables import paired_note, unpaired_note
@@ -87,7 +87,7 @@ class CountedSystem:
             return float(self.n)
         if self.frame is None:
             return self.tally.fewest_dialogues
-        return float(collected(self.frame.select("unit").unique("unit").select(nw.len())).item())
+        return float(collect_frame(self.frame.select("unit").unique("unit").select(nw.len())).item())
 
     @property
     def effective_n(self) -> float:
@@ -149,7 +149,9 @@ class CountedSystem:
         mine, theirs = self._by_row(influence[0]), other._by_row(influence[1])
         both = nw.concat([mine, theirs.with_columns(pull=-nw.col("pull"))], how="vertical")
         by_unit = both.group_by("unit").agg(nw.col("pull").sum()).with_columns(square=nw.col("pull") * nw.col("pull"))
-        units, total, squares = collected(by_unit.select(nw.len(), nw.col("pull").sum(), nw.col("square").sum())).row(0)
+        units, total, squares = collect_frame(
+            by_unit.select(nw.len(), nw.col("pull").sum(), nw.col("square").sum())
+        ).row(0)
         return UnitSpread(squares - total**2 / units, units)
 
     def errs(self, threshold: float) -> Lazy:
@@ -250,7 +252,7 @@ class TalliesTogether(ComparedSystems):
         both = nw.concat([one, two.with_columns(errs=-nw.col("errs"))], how="vertical")
         by_id = both.group_by("id").agg(nw.col("errs").sum(), rows=nw.len())
         alone = {name: nw.when(nw.col("errs") == sign).then(1).count() for name, sign in (("a", 1), ("b", -1))}
-        found = collected(by_id.select(**alone, most=nw.col("rows").max())).row(0, named=True)
+        found = collect_frame(by_id.select(**alone, most=nw.col("rows").max())).row(0, named=True)
         if found["most"] > 2:
             rule = "an id occurs more than once in a system, so that answers cannot be paired"
             raise DataError(rule, where=" and ".join(pair), fix="`check_ids` names it")
@@ -335,7 +337,7 @@ def systems_in_engine(
                 name = _name(tally.system if several else label, part.column, several and len(parts) > 1)
                 counted[name] = tally.named(name)
                 frames[name] = judged.frame.filter(nw.col("system") == tally.system) if several else judged.frame
-        chosen = _chosen(list(counted), systems)
+        chosen = _choose(list(counted), systems)
         trials = any(judged.trials for judged, _ in found.values())
         together = TalliesTogether(
             {name: counted[name] for name in chosen},
@@ -414,7 +416,7 @@ def _name(system: str, column: str | None, several: bool) -> str:
     return f"{system}:{column}" if column is not None and several else system
 
 
-def _chosen(names: list[str], asked: Sequence[str] | None) -> list[str]:
+def _choose(names: list[str], asked: Sequence[str] | None) -> list[str]:
     """The systems that are compared, those that are asked for in their order."""
     for name in asked or ():
         if name not in names:

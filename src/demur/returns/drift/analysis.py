@@ -378,7 +378,7 @@ def read_counted(
 ) -> OldAndNew | None:
     """Two logs, or one that a column splits, that an engine counts, or that were kept as sweeps; None for others."""
     given = [one for one in (old, new) if one is not None]
-    found = [_counted(one, replace(reading, unjudged=False), how, by) for one in given]
+    found = [_count(one, replace(reading, unjudged=False), how, by) for one in given]
     if all(one is None for one in found):
         return None
     if None in found:
@@ -403,7 +403,7 @@ def read_counted(
     return OldAndNew(one, two, (*said, *notes), tuple(warning for each in counted for warning in each.warnings))
 
 
-def _counted(data: Any, reading: Reading, how: Counting, by: str | None) -> SweepFile | None:
+def _count(data: Any, reading: Reading, how: Counting, by: str | None) -> SweepFile | None:
     if isinstance(data, str | Path) and str(data).endswith(".sweep"):
         if by is not None:
             raise UsageError("a sweep is not split by a column: give the old and the new one")

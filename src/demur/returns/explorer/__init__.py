@@ -20,8 +20,8 @@ from numpy.typing import NDArray
 
 from demur.core.show import page, pictures
 from demur.core.show.charts import HEIGHT, INK, OTHERS, WIDTH, LineStyle, spec_of, style_of, unchecked, without_hover
-from demur.core.show.html import FRAME_HEIGHT, ROW_HEIGHT, data_block, data_table, written
-from demur.core.show.numbers import count, listed, number, percent, shortened, tabled_percent
+from demur.core.show.html import FRAME_HEIGHT, ROW_HEIGHT, data_block, data_table, escape_text
+from demur.core.show.numbers import count, listed, number, percent, shorten, tabled_percent
 from demur.core.show.results import plain, threshold_text
 from demur.errors import UsageError
 from demur.returns.charts.comparison import GREY, comparison_chart, line_styles
@@ -259,7 +259,7 @@ def lead_rows(evaluations: Sequence[Evaluation], comparison: Comparison | None) 
     if comparison is None or not comparison.pairs:
         return []
     names = [one.name for one in evaluations]
-    labels, styles = shortened(names, 24), line_styles(comparison)
+    labels, styles = shorten(names, 24), line_styles(comparison)
     undecided: dict[str, Any] = {"better": None, "colour": "#dddddd", "tint": 0.0}
     undecided["label"] = (
         "no significant difference" if len(names) == 2 else "no system significantly better than all others"
@@ -276,7 +276,7 @@ def lead_rows(evaluations: Sequence[Evaluation], comparison: Comparison | None) 
     else:
         stretches = [(one.start, one.stop, None if one.also else one.best) for one in comparison.ranking]
     rows = []
-    for start, stop, best in _joined(stretches):
+    for start, stop, best in _join(stretches):
         side = undecided
         if best is not None:
             colour, label = styles[best].colour, f"{labels[best]} is better"
@@ -285,7 +285,7 @@ def lead_rows(evaluations: Sequence[Evaluation], comparison: Comparison | None) 
     return rows
 
 
-def _joined(stretches: Sequence[Stretch]) -> list[Stretch]:
+def _join(stretches: Sequence[Stretch]) -> list[Stretch]:
     """The stretches that are not empty, neighbours with one leader joined."""
     joined: list[Stretch] = []
     for start, stop, better in stretches:
@@ -388,14 +388,14 @@ def explorer_html(
         plot = pictures.embedded(pictures.svg_of(static_spec(document, points)), document["description"])
     return (
         f'<figure class="explorer" id="{escape(ident)}" data-explorer="{escape(ident)}-document">'
-        f"<figcaption><h3>{written(document['title'])}</h3>"
-        f'<p class="subtitle">{written(document["subtitle"])}</p></figcaption>'
+        f"<figcaption><h3>{escape_text(document['title'])}</h3>"
+        f'<p class="subtitle">{escape_text(document["subtitle"])}</p></figcaption>'
         f'<div class="chart explorer-plot" data-part="plot">{plot}</div>'
         f"{CONTROLS.format(ident=escape(ident), alone=alone, advised=advised)}"
-        f'<p class="explorer-said" data-part="said">{written(operating_sentence(document, points))}</p>'
+        f'<p class="explorer-said" data-part="said">{escape_text(operating_sentence(document, points))}</p>'
         '<p class="explorer-unseen" role="status" data-part="status"></p>'
         f"{_live_table(document, points)}"
-        f'<p class="description">{written(document["description"])}</p>'
+        f'<p class="description">{escape_text(document["description"])}</p>'
         f"{data_table(points_frame(document), 'Data behind this figure')}"
         f"{data_block(document, f'{ident}-document') if embed else ''}</figure>"
     )
@@ -491,14 +491,16 @@ def _live_table(document: Mapping[str, Any], points: Sequence[Mapping[str, Any]]
         cutoff = "return nothing" if point["threshold"] is None else threshold_text(float(point["threshold"]))
         share, *rates = [tabled_percent(point[name]) for name in ("error_at_share", "nonreturn", "error")]
         counts = [count(point[name]) for name in (*COUNTS, "missed")]
-        cells = "".join(f"<td>{written(cell)}</td>" for cell in (share, cutoff, *rates, *counts, number(point["cost"])))
+        cells = "".join(
+            f"<td>{escape_text(cell)}</td>" for cell in (share, cutoff, *rates, *counts, number(point["cost"]))
+        )
         style = system["style"]
         rows += (
             '<tr><th scope="row">'
             '<svg class="explorer-swatch" width="30" height="8" aria-hidden="true"><line x1="0" x2="30" y1="4" y2="4" '
             f'stroke="{style["colour"]}" stroke-width="{style["width"]}" '
             f'stroke-dasharray="{" ".join(map(str, style["dash"]))}"/></svg>'
-            f"{written(system['name'])}</th>{cells}</tr>"
+            f"{escape_text(system['name'])}</th>{cells}</tr>"
         )
     return (
         f'<div class="scroll{tall}" tabindex="0" role="region" aria-label="At the operating point">'

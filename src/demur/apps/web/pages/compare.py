@@ -163,10 +163,12 @@ def _compared_lists(
 ) -> dict[str, Any]:
     from demur.nbest_lists.jobs import compare_nbest
     from demur.nbest_lists.presentation import of_nbest_comparison
-    from demur.nbest_lists.table import renamed
+    from demur.nbest_lists.table import rename_system
 
     tables = [store.lists(run) for run in runs]
-    named = [renamed(one, run.name) if len(one.systems) == 1 else one for one, run in zip(tables, runs, strict=True)]
+    named = [
+        rename_system(one, run.name) if len(one.systems) == 1 else one for one, run in zip(tables, runs, strict=True)
+    ]
     step("comparing the lists", 1, 3)
     compared = compare_nbest(*named, **how, **sampling)
     step("drawing", 2, 3)
