@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from functools import partial
@@ -192,7 +192,7 @@ def _plain_table(file: ForeignFile, choices: ImportChoices) -> Source:
     if choices.rows is not None:
         rows = rows_at(file.document(object), choices.rows, file.name)
         return _of_rows(source, rows, f"{len(rows):,} rows at {choices.rows}")
-    if not is_document(file):
+    if not is_document(file, choices.columns.values()):
         return replace(source, paths=inner_paths(file.first)) if source.format == "json" else source
     document = file.document(dict[str, Any])
     if (turned := oriented_rows(document)) is not None:
@@ -228,7 +228,7 @@ def _of_rows(source: Source, rows: Sequence[Any], note: str) -> Source:
     return replace(source, format="arrow", compression="", origin="JSON", notes=notes, **table)
 
 
-def is_document(file: ForeignFile) -> bool:
+def is_document(file: ForeignFile, mapped: Iterable[str] = ()) -> bool:
     """Whether a file is one JSON object over several lines, or on one line a table turned another way than rows."""
     start = file.start.lstrip()
     if not start.startswith(b"{") or not isinstance(file.value, dict):
@@ -236,17 +236,22 @@ def is_document(file: ForeignFile) -> bool:
     line, _, rest = start.partition(b"\n")
     if not line.rstrip().endswith(b"}"):
         return bool(rest.strip()) and not rest.lstrip().startswith(b"{")
-    return not rest.strip() and len(line) < len(start) + 1 and (_is_turned(file.value) or _only_holds_rows(file.value))
+    return (
+        not rest.strip()
+        and len(line) < len(start) + 1
+        and (_is_turned(file.value) or _only_holds_rows(file.value, mapped))
+    )
 
 
 def _is_turned(value: dict[str, Any]) -> bool:
     return {"columns", "data"} <= value.keys() <= {"columns", "data", "index"}
 
 
-def _only_holds_rows(value: dict[str, Any]) -> bool:
-    """Whether an object has lists of objects, and nothing by which it would be a row itself."""
+def _only_holds_rows(value: dict[str, Any], mapped: Iterable[str]) -> bool:
+    """Whether an object has lists of objects, and nothing that would make it a row, such as a mapped column."""
     tables = (ALIASES, NBEST_ALIASES)
     known = {name for one in tables for part in _TELLING & one.keys() for name in (part, *one[part])}
+    known.update(name.casefold() for name in mapped)
     return known.isdisjoint(name.casefold() for name in value) and any(row_places(value))
 
 
