@@ -361,9 +361,10 @@ def _at_least(estimate: Estimate, rows: tuple[ComparedRows, ComparedRows], input
     """The estimate with a standard error of at least what so many inputs more or less would make of it.
 
     A handful of inputs that all differ the same way have no spread, and would be taken for certain. With this Student's
-    t asks for six of them before it shows a difference at .95, as the exact sign test does.
+    t asks for six of them before it shows a difference at .95, as the exact sign test does. Where inputs come in
+    dialogues it asks for six of these: t is never above half their number.
     """
-    one, two = (inputs * side.n / side.independent / side.effective_n for side in rows)
+    one, two = (max(inputs / side.effective_n, 2 * abs(estimate.value) / side.independent) for side in rows)
     return replace(estimate, error=max(estimate.error, max(one, two) if paired else math.hypot(one, two) / 2))
 
 
