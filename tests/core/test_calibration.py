@@ -6,6 +6,7 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
+import demur
 from demur.core.stats.calibration import ECE, NCE, Brier, DebiasedECE, EqualMassECE, cell_totals, reliability
 from demur.core.stats.measure import Score, TermMeasure
 from demur.core.stats.sweep import Sweep
@@ -252,3 +253,9 @@ def test_totals_of_many_rows_are_the_same_to_the_last_digit_every_time():
     sweep = Sweep.of(confidence, rng.random(confidence.size) < confidence)
     for measure in (Brier(), ECE(), NCE()):
         assert len({cell_totals(measure, sweep).tobytes() for _ in range(5)}) == 1
+
+
+def test_a_mean_that_is_no_chance_at_all_away_from_nothing_is_itself():
+    """A confidence of 2e-311 has a spread whose square is beyond all floats."""
+    (found,) = demur.score([{"target": "a", "prediction": "a", "confidence": 2.2e-311}] * 3, replicates=50)
+    assert found.figures["ece_debiased"].value == pytest.approx(1.0)

@@ -197,6 +197,30 @@ def test_whole_dialogues_widen_the_difference():
     assert (clustered.band.high - clustered.band.low).mean() > 1.6 * (naive.band.high - naive.band.low).mean()
 
 
+@pytest.mark.parametrize("dialogues", [5, 6])
+def test_six_dialogues_that_differ_alike_are_needed_to_show_a_difference(dialogues):
+    """Four turns each, a always right and b always wrong: t is 5 / 2 or 6 / 2, against 2.78 and 2.57."""
+    rows = [{"id": f"{k}", "dialogue": f"d{k // 4}", "confidence": 0.5} for k in range(4 * dialogues)]
+    a, b = ([{"system": name, "correct": name == "a", **row} for row in rows] for name in "ab")
+    right = one_pair(a, b).right
+    assert (right.value, right.estimate.error) == (1.0, 2 / dialogues)
+    assert right.significant == (dialogues == 6)
+
+
+def test_the_standard_error_with_dialogues_is_that_of_their_sums():
+    """Of 20 dialogues of 10 turns b errs on one turn of each of the first 10, so that sums are 1/200 or 0."""
+    rows = [{"id": f"{k}", "dialogue": f"d{k // 10}", "confidence": 0.5} for k in range(200)]
+    wrong = {10 * k for k in range(10)}
+    a, b = (
+        [{"system": name, "correct": name == "a" or k not in wrong, **row} for k, row in enumerate(rows)]
+        for name in "ab"
+    )
+    right = one_pair(a, b).right
+    sums = np.repeat([1 / 200, 0.0], 10)
+    assert right.value == pytest.approx(0.05)
+    assert right.estimate.error == pytest.approx(max(np.sqrt(20 / 19 * np.square(sums - sums.mean()).sum()), 2 / 200))
+
+
 def test_without_a_cutoff_near_the_point_there_is_no_mcnemar_but_the_reason():
     tied = [row | {"confidence": 0.5} for row in made_up("a", 100, seed=1)]
     found = one_pair(tied, made_up("b", 100, seed=1)).mcnemar

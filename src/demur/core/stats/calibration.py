@@ -441,7 +441,7 @@ class DebiasedECE(_OfBins):
 
 def _mean_size(mean: Array, spread: Array) -> Array:
     """The mean absolute value of normal variables."""
-    ratios = mean / spread
+    ratios = np.minimum(mean / np.maximum(spread, 1e-150), 40.0)  # beyond, density and tail are 0
     below = np.array([normal_tail(one) for one in ratios.ravel().tolist()]).reshape(ratios.shape)
     density = np.exp(-np.square(ratios) / 2) * math.sqrt(2 / math.pi)
     return np.asarray(spread * density + mean * (1 - 2 * below))

@@ -11,7 +11,8 @@ from typer.testing import CliRunner
 
 from commands import Demur
 from demur.apps.cli.app import app_of
-from demur.returns import counting, verify
+from demur.reports import verify
+from demur.returns import counting
 from demur.returns.classes import MEASURES
 from engines.cluster import Cluster
 
