@@ -191,7 +191,7 @@ def test_dialogues_without_counterpart_are_counted_listed_and_refused():
         match_dialogues(turns, known, allowed=False, why=["b has none"])
     assert str(fault.value) == (
         '4 dialogues have turns and no outcome ("t1", "t2", "t3" and 1 more), 1 an outcome and no turns ("o1"); '
-        "b has none (`matched` goes on with the 1 that have both)"
+        "b has none (`matched` keeps the 1 that have both)"
     )
     note = "left out: 4 dialogues without an outcome, 1 without turns"
     assert match_dialogues(turns, known, allowed=True) == (["t0"], [note])

@@ -199,7 +199,7 @@ def match_dialogues(
             f"{len(only_turns):,} dialogues have turns and no outcome ({_quote_names(only_turns)}), "
             f"{len(only_outcomes):,} an outcome and no turns ({_quote_names(only_outcomes)})"
             + "".join(f"; {one}" for one in why),
-            fix=f"`matched` goes on with the {len(common):,} that have both",
+            fix=f"`matched` keeps the {len(common):,} that have both",
         )
     note = f"left out: {len(only_turns):,} dialogues without an outcome, {len(only_outcomes):,} without turns"
     return common, [note]
