@@ -172,7 +172,7 @@ def test_without_scikit_learn_it_says_what_to_install(monkeypatch):
 
 
 def test_one_label_only_is_refused():
-    with pytest.raises(DataError, match='at least two labels to tell apart; got "correct"'):
+    with pytest.raises(DataError, match='at least two different labels; got "correct"'):
         ShortAnswerGrader().fit([row | {"target": "correct"} for row in rows()])
 
 
