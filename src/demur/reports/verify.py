@@ -64,12 +64,17 @@ def verify_engines(
     return Verification(tuple(compared), notes)
 
 
+WEIGHTINGS = {"": pl.exclude("weight"), " (weighted rows)": pl.all()}
+"""Columns of the sample log whose rows weigh alike, and of that whose rows do not, by what is said of its numbers."""
+
+
 def _verify(engine: str, spark_master: str | None, rows: int, seed: int) -> Equality:
     """Every measure and every count, of rows that weigh alike and of rows that do not."""
     held = holder_of(engine, spark_master)
     weighted = sample_log(rows, seed)
     found: list[EngineDifference] = []
-    for about, raw in (("", weighted.drop("weight")), (" (weighted rows)", weighted)):
+    for about, columns in WEIGHTINGS.items():
+        raw = weighted.select(columns)
         judged = judged_columns(raw)
         compared = (*differences(held(judged), judged), *tally_differences(held(raw), raw))
         compared += (*comparison_differences(held, raw), *day_differences(held, raw))
