@@ -198,7 +198,7 @@ def test_one_name_is_one_thing():
         for node in tree_of(path).body:
             if isinstance(node, ast.ClassDef):
                 classes[node.name].append(name_of(path))
-            elif isinstance(node, ast.FunctionDef) and node.name.startswith("_") and path.name != "__init__.py":
+            elif isinstance(node, ast.FunctionDef) and node.name.startswith("_"):
                 helpers[node.name].append(name_of(path))
     assert not {name: paths for name, paths in classes.items() if len(paths) > 1}
     assert not {name: paths for name, paths in helpers.items() if len(paths) > MOST_HELPERS_OF_A_NAME}

@@ -55,7 +55,7 @@ class NoisyInput:
         channel = self._channels.get(level)
         if channel is None:
             said = words(text)
-            return heard([(" ".join(said), 1.0)], self.design), _counts(0, len(said))
+            return heard([(" ".join(said), 1.0)], self.design), _word_errors(0, len(said))
         from demur.understanding.noise import networks, sentences
 
         found = channel.recognise([text], ids=[f"{dialogue}/{turn}"])
@@ -64,7 +64,7 @@ class NoisyInput:
             network = networks(found)[0]
             best = sentences(network, self.design.input.nbest)
             listed = [(one.text, round(math.exp(one.logprob / len(network.slots)), 3)) for one in best]
-        return heard(listed, self.design), _counts(found.errors[0], len(found.said[0].split()))
+        return heard(listed, self.design), _word_errors(found.errors[0], len(found.said[0].split()))
 
 
 def heard(listed: Sequence[tuple[str, float | None]], design: WozDesign) -> dict[str, Any]:
@@ -76,7 +76,7 @@ def heard(listed: Sequence[tuple[str, float | None]], design: WozDesign) -> dict
     return {"text": hypotheses[0]["text"] if hypotheses else "", "nbest": hypotheses}
 
 
-def _counts(errors: int, words: int) -> dict[str, Any]:
+def _word_errors(errors: int, words: int) -> dict[str, Any]:
     return {"errors": errors, "words": words, "wer": errors / words if words else None}
 
 

@@ -70,7 +70,7 @@ class TrainedModel(RelevanceClassifier):
     def to_dict(self) -> dict[str, Any]:
         """The training as plain values."""
         return {
-            **_counts(self, self.pairs),
+            **_training_counts(self, self.pairs),
             "model": _folder(self.files),
             "notes": list(self.notes),
             "warnings": list(self.warnings),
@@ -92,7 +92,7 @@ def refuse_no_tokens(pairs: Pairs, tokens: str) -> None:
         raise DataError(f'no text has any {tokens} in it, e.g. "{pairs.texts[0]}"', fix="is input the right column?")
 
 
-def _counts(model: RelevanceClassifier, pairs: Pairs) -> dict[str, Any]:
+def _training_counts(model: RelevanceClassifier, pairs: Pairs) -> dict[str, Any]:
     return {
         "n": len(pairs),
         "labels": len(model.classes_),
@@ -239,7 +239,7 @@ class TunedModel:
     def to_dict(self) -> dict[str, Any]:
         """The tuning as plain values."""
         return {
-            **_counts(self.model, self.pairs),
+            **_training_counts(self.model, self.pairs),
             "settings": [one.to_dict() for one in self.tuning.settings],
             "best": self.tuning.best.to_dict(),
             **self.choice.to_dict(),
