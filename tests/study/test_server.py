@@ -17,7 +17,7 @@ from starlette.websockets import WebSocketDisconnect
 from websockets.exceptions import ConnectionClosed
 
 from demur.apps.study.engine import StudyEngine
-from demur.apps.study.server import LONGEST_MESSAGE, PATHS, StudySite, study_application
+from demur.apps.study.server import LONGEST_MESSAGE, PATHS, RATES, StudySite, study_application
 from demur.apps.web.security import LOOPBACK
 from demur.study.design import read_design
 from demur.study.export import StudyRecord
@@ -179,7 +179,8 @@ def test_what_cannot_be_read_is_refused_and_the_page_stays(office: Office, conte
         assert page.receive_json() == {"refused": "This message cannot be read."}
 
 
-def test_who_sends_too_fast_is_refused_then_let_go(office: Office) -> None:
+def test_who_sends_too_fast_is_refused_then_let_go(office: Office, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(RATES, "participant", (0.0, 20.0))
     with office.socket("participant", {**office.headers("participant"), **ORIGIN}) as page:
         page.receive_json()
         for _ in range(80):
