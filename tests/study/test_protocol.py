@@ -385,6 +385,8 @@ def test_whatever_is_sent_the_protocol_keeps_its_promises(data):
             play.send(command, person, after=data.draw(st.sampled_from([0.0, 0.5, 3.0, 40.0])))
         except Refused:
             assert len(play.events) == before
+        else:
+            check_time(play)
         check_promises(play)
     replayed = StudyState.replay(play.design, play.events)
     for name in (
@@ -399,6 +401,15 @@ def test_whatever_is_sent_the_protocol_keeps_its_promises(data):
         "highest",
     ):
         assert getattr(replayed, name) == getattr(play.state, name), "the journal is the whole state"
+
+
+def check_time(play):
+    """Against looking at every dialogue: nothing is left that is due, and the next deadline is the earliest of all."""
+    protocol, live = play.protocol, play.state.live.values()
+    assert not [event for talk in live for event in protocol._due_in(talk, play.now)]
+    earliest = min((time for talk in live for time in protocol._times(talk, play.now)), default=None)
+    assert protocol.deadline() == earliest
+    assert earliest is None or earliest > play.now
 
 
 def check_promises(play):

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import singledispatchmethod
+from heapq import heappop, heappush
 from typing import Any, Literal
 
 from demur.study.design import WozDesign
@@ -117,6 +118,36 @@ class PendingWork:
     system: str = ""
 
 
+class Deadlines:
+    """When time alone will bring something to each dialogue; found without looking at all of them."""
+
+    def __init__(self) -> None:
+        self._of: dict[str, float] = {}
+        self._heap: list[tuple[float, str]] = []
+        """In order of time; those that are not in `_of` any more are passed over."""
+
+    def set(self, name: str, at: float | None) -> None:
+        """Note the next time of a dialogue; None where there is none."""
+        if at is None:
+            self._of.pop(name, None)
+        elif self._of.get(name) != at:
+            self._of[name] = at
+            heappush(self._heap, (at, name))
+
+    def first(self) -> float | None:
+        """The earliest of all."""
+        while self._heap and self._of.get(self._heap[0][1]) != self._heap[0][0]:
+            heappop(self._heap)
+        return self._heap[0][0] if self._heap else None
+
+    def reached(self, at: float) -> Iterator[str]:
+        """The dialogues whose time has come; each is taken out, and is to be set again."""
+        while (first := self.first()) is not None and first <= at:
+            name = heappop(self._heap)[1]
+            del self._of[name]
+            yield name
+
+
 class Protocol:
     """Decides what follows from a command in the present state; the state is changed by the events alone."""
 
@@ -127,6 +158,11 @@ class Protocol:
         self.design = design
         self.state = state or StudyState(design)
         self.labels = labels or {}
+        self._deadlines = Deadlines()
+        self._waiting: dict[str, None] = {}
+        """Dialogues in the waiting room, in order."""
+        for talk in self.state.live.values():
+            self._note(talk.id, self.state.last)
 
     def decide(self, command: Command, person: str, at: float) -> list[StudyEvent]:
         """The events that a command leads to, taken into the state; `Refused` where it may not be.
@@ -138,7 +174,7 @@ class Protocol:
         for event in self._decided(command, person, now):
             self.state.evolve(event)
             events.append(event)
-        for event in self._due(now):
+        for event in self._due(now, self._concerned(events)):
             self.state.evolve(event)
             events.append(event)
         return events
@@ -341,9 +377,42 @@ class Protocol:
 
     # What time brings.
 
-    def _due(self, at: float) -> Iterator[StudyEvent]:
-        for talk in list(self.state.live.values()):
-            yield from self._due_in(talk, at)
+    def _concerned(self, events: Iterable[StudyEvent]) -> Iterator[str]:
+        """The dialogues for which events may have changed what is due, and when."""
+        for event in events:
+            if event.kind == "started":
+                yield from self.state.live
+            elif event.dialogue:
+                yield event.dialogue
+            elif event.person:
+                one = self.state.participants.get(event.person) or self.state.wizards.get(event.person)
+                yield one.dialogue if one is not None else ""
+
+    def _due(self, at: float, concerned: Iterable[str]) -> Iterator[StudyEvent]:
+        """What has become due: in dialogues whose time has come or that events concern, then in the waiting room."""
+        names = {*concerned, *self._deadlines.reached(at)}
+        for name in self._in_order(names):
+            talk = self.state.live.get(name)
+            if talk is not None and talk.state == "talking":
+                yield from self._due_in(talk, at)
+            self._note(name, at)
+        may_begin = bool(self._waiting) and self._free_wizard() is not None
+        for name in self._in_order(self._waiting if may_begin else names & self._waiting.keys()):
+            yield from self._due_in(self.state.live[name], at)
+            self._note(name, at)
+
+    def _in_order(self, names: Iterable[str]) -> list[str]:
+        """Dialogues in the order in which they were opened."""
+        return sorted((name for name in names if name), key=lambda name: int(name[1:]))
+
+    def _note(self, name: str, at: float) -> None:
+        """Note when something will be due in a dialogue, and whether it is in the waiting room."""
+        talk = self.state.live.get(name)
+        self._deadlines.set(name, None if talk is None else min(self._times(talk, at)))
+        if talk is not None and talk.state == "waiting":
+            self._waiting[name] = None
+        else:
+            self._waiting.pop(name, None)
 
     def _due_in(self, talk: Talk, at: float) -> Iterator[StudyEvent]:
         pairing, interface = self.design.pairing, self.design.interface
@@ -398,9 +467,10 @@ class Protocol:
 
     def deadline(self) -> float | None:
         """When time alone will bring something next; None where nothing is under way."""
-        return min((time for talk in self.state.live.values() for time in self._deadlines(talk)), default=None)
+        return self._deadlines.first()
 
-    def _deadlines(self, talk: Talk) -> Iterator[float]:
+    def _times(self, talk: Talk, at: float) -> Iterator[float]:
+        """When time alone will bring something to a dialogue in which nothing is due now."""
         pairing, interface = self.design.pairing, self.design.interface
         gone = [self.state.participants[talk.participant].gone]
         if talk.wizard:
@@ -408,7 +478,7 @@ class Protocol:
         yield from (time + pairing.away for time in gone if time is not None)
         if talk.state == "waiting":
             connected = talk.since + talk.connect
-            yield connected if connected > self.state.last else talk.since + max(pairing.wait, talk.connect)
+            yield connected if connected > at else talk.since + max(pairing.wait, talk.connect)
             return
         yield talk.started + 60 * interface.minutes
         one = talk.open_exchange
