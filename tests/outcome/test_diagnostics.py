@@ -29,6 +29,14 @@ def test_a_predictor_that_changes_its_sign_beside_another_is_told():
     assert flip.simple > 0
 
 
+def test_a_slope_that_is_zero_but_for_rounding_has_no_sign():
+    # b goes along with y by as little as rounding leaves, and has a slope of -1/3 beside a + b / 3.
+    a = np.array([0.1, 0.2, 0.3, 0.4])
+    b = np.array([0.1, -0.1, -0.1, 0.1])
+    y = a + 1e-12 * b
+    assert diagnose(np.column_stack([a + b / 3, b]), y, ["a", "b"]).flips == ()
+
+
 def test_ranges_hold_what_the_rows_held():
     found = diagnose([[1.0], [2.0], [6.0]], [1.0, 2.0, 4.0], ["a"])
     assert found.ranges == {"a": {"low": 1.0, "high": 6.0, "mean": 3.0, "sd": pytest.approx(np.sqrt(7))}}

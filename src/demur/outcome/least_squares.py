@@ -229,6 +229,8 @@ def solve(x: Array, y: Array) -> LeastSquares:
 
 HIGH_INFLATION = 10.0
 """Variance inflation from which a coefficient is commonly said to be hard to tell from those of other predictors."""
+ROUNDING = 1e-9
+"""Standardised coefficients up to this size are zero but for rounding, and have no sign."""
 
 
 class Flip(NamedTuple):
@@ -270,17 +272,19 @@ def diagnose(x: ArrayLike, y: ArrayLike, names: Sequence[str]) -> Diagnostics:
     """All of it for the regression of `y` on all columns of `x`."""
     columns, outcome = check_arrays(x, y)
     slopes = solve(columns, outcome).coefficients[1:]
-    alone = [solve(columns[:, [place]], outcome).coefficients[1] for place in range(len(names))]
+    alone = np.array([solve(columns[:, [place]], outcome).coefficients[1] for place in range(len(names))])
     sd = columns.std(axis=0, ddof=1) if len(columns) > 1 else np.full(columns.shape[1], np.nan)
     ends = {"low": columns.min(axis=0), "high": columns.max(axis=0), "mean": columns.mean(axis=0), "sd": sd}
     spread = outcome.std()
-    beta = slopes * columns.std(axis=0) / spread if spread > 0 else np.full(slopes.size, np.nan)
+    scale = columns.std(axis=0) / spread if spread > 0 else np.full(slopes.size, np.nan)
+    beta = slopes * scale
+    signed = np.minimum(np.abs(beta), np.abs(alone * scale)) > ROUNDING
     return Diagnostics(
         inflation(columns, names),
         tuple(
             Flip(name, float(simple), float(multiple))
-            for name, simple, multiple in zip(names, alone, slopes, strict=True)
-            if simple * multiple < 0
+            for name, simple, multiple, known in zip(names, alone, slopes, signed, strict=True)
+            if known and simple * multiple < 0
         ),
         {name: {key: float(part[place]) for key, part in ends.items()} for place, name in enumerate(names)},
         dict(zip(names, beta.tolist(), strict=True)),
