@@ -86,7 +86,8 @@ def main() -> None:
     RESULTS.write_text(json.dumps([line.to_dict() for line in every], indent=1) + "\n", encoding="utf-8")
     if given.readme:
         page = HERE / "README.md"
-        page.write_text(with_results(page.read_text(encoding="utf-8"), every), encoding="utf-8")
+        now = with_results(page.read_text(encoding="utf-8"), lines, whole=given.name is None)
+        page.write_text(now, encoding="utf-8")
 
 
 def _beside(lines: list[Line]) -> list[Line]:

@@ -14,13 +14,15 @@ START, END = "<!-- results -->", "<!-- end of results -->"
 PACKAGES = ("demur", "numpy", "polars", "scikit-learn", "mapie")
 
 
-def with_results(page: str, lines: Iterable[Line]) -> str:
-    """The page with its table replaced."""
+def with_results(page: str, lines: Iterable[Line], *, whole: bool) -> str:
+    """The page with its table replaced, or with these figures in it in place of those of the same names."""
     before, rest = page.split(START)
-    _, after = rest.split(END)
-    rows = [f"| {_cells(line)} |" for line in lines]
+    table, after = rest.split(END)
+    rows = {} if whole else {row.split(" | ")[0].removeprefix("| "): row for row in table.splitlines() if "|" in row}
+    rows |= {line.name: f"| {_cells(line)} |" for line in lines}
     head = ["| figure | value | unit | bar | held | against |", "|---|--:|---|--:|---|---|"]
-    return f"{before}{START}\n{_machine()}\n\n" + "\n".join([*head, *rows]) + f"\n{END}{after}"
+    body = [row for row in rows.values() if row not in head]
+    return f"{before}{START}\n{_machine()}\n\n" + "\n".join([*head, *body]) + f"\n{END}{after}"
 
 
 def _cells(line: Line) -> str:
