@@ -179,6 +179,7 @@ class Workshop:
         return value
 
 
+@cache
 def essence(command: str) -> str:
     """A command without options that do not matter here, and without the folders of bundled files."""
     words, kept = iter(shlex.split(command)), []
