@@ -24,7 +24,7 @@ from demur.study.messages import (
 from demur.study.pairing import latin_square, plan_for, replacement
 from demur.study.protocol import Connect, Heard, Join, Protocol, Refused, Started, SystemReply, Tick
 from demur.study.state import StudyState
-from demur.study.views import participant_view, wizard_view
+from demur.study.views import audience, participant_view, wizard_view
 from study.designs import SMALL, small
 
 ID = "abcdefgh"
@@ -380,13 +380,16 @@ def test_whatever_is_sent_the_protocol_keeps_its_promises(data):
     for _ in range(data.draw(st.integers(20, 120))):
         choices = list(commands(play))
         command, person = choices[data.draw(st.integers(0, len(choices) - 1))]
-        before = len(play.events)
+        before, pages = len(play.events), views_of(play)
         try:
             play.send(command, person, after=data.draw(st.sampled_from([0.0, 0.5, 3.0, 40.0])))
         except Refused:
             assert len(play.events) == before
         else:
             check_time(play)
+            seeing = audience(play.state, play.events[before:])
+            after = views_of(play)
+            assert {key for key in pages if pages[key] != after[key]} <= seeing.keys(), "whose view changes is shown it"
         check_promises(play)
     replayed = StudyState.replay(play.design, play.events)
     for name in (
@@ -401,6 +404,12 @@ def test_whatever_is_sent_the_protocol_keeps_its_promises(data):
         "highest",
     ):
         assert getattr(replayed, name) == getattr(play.state, name), "the journal is the whole state"
+
+
+def views_of(play):
+    """What every page shows."""
+    people = {("participant", name): participant_view(play.state, name) for name in play.state.participants}
+    return people | {("wizard", name): wizard_view(play.state, name) for name in play.state.wizards}
 
 
 def check_time(play):

@@ -35,6 +35,7 @@ _INSERT = "INSERT INTO events (at, kind, person, dialogue, client, body) VALUES 
 
 Row = tuple[float, str, str, str, str | None, str]
 Done = Callable[[Exception | None], None]
+Deliver = Callable[[Callable[[], None]], None]
 
 
 class _Append:
@@ -53,9 +54,14 @@ class StudyJournal:
     does not have: who appends reads the events again and goes on in a new epoch.
     """
 
-    def __init__(self, folder: Path, *, most_pages: int | None = None) -> None:
-        """Opens the journal of a study for writing; only one process may."""
+    def __init__(self, folder: Path, *, most_pages: int | None = None, deliver: Deliver | None = None) -> None:
+        """Opens the journal of a study for writing; only one process may.
+
+        After each commit `deliver` is given what tells all who wait for it, to be called wherever they are; by default
+        it is called here and now, in the writing thread.
+        """
         self.folder = folder
+        self._deliver = deliver or _call
         self._lock = _take_lock(folder / LOCK)
         try:
             self._connection = _connect(folder / FILE)
@@ -70,7 +76,7 @@ class StudyJournal:
         self._thread.start()
 
     def append(self, events: Sequence[StudyEvent], epoch: int, done: Done, client: str | None = None) -> None:
-        """Write events; `done` is called by the writing thread once they are on the disk, or with what went wrong."""
+        """Write events; `done` is called once they are on the disk, or with what went wrong."""
         rows = [_row(event, client if place == 0 else None) for place, event in enumerate(events)]
         self._queue.put(_Append(rows, epoch, done))
 
@@ -119,8 +125,17 @@ class StudyJournal:
                 self._connection.execute("ROLLBACK")
             self.epoch += 1
         stale = JournalFault("an earlier event could not be written")
-        for one in batch:
-            one.done(stale if one not in fresh else JournalFault(str(fault)) if fault is not None else None)
+        failed = JournalFault(str(fault)) if fault is not None else None
+
+        def tell() -> None:
+            for one in batch:
+                one.done(failed if one in fresh else stale)
+
+        self._deliver(tell)
+
+
+def _call(calls: Callable[[], None]) -> None:
+    calls()
 
 
 class JournalFault(Exception):

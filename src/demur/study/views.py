@@ -4,16 +4,46 @@ from __future__ import annotations
 
 import re
 from collections import Counter
+from collections.abc import Callable, Iterable, Mapping
 from statistics import median
 from typing import Any
 
 from demur.study.design import QuestionSpec, WozDesign
 from demur.study.protocol import is_trained, rounds_of, trained_for, training_item
-from demur.study.state import ENDED, StudyState, Talk, WizardPerson
+from demur.study.state import ENDED, StudyEvent, StudyState, Talk, WizardPerson
+
+UNSEEN: Mapping[str, frozenset[str]] = {
+    "participant": frozenset(("heard", "passed", "understood", "answered", "shadowed", "clicked", "violated")),
+    "wizard": frozenset(("said", "passed", "shadowed", "shown", "clicked", "violated")),
+}
+"""Events after which the page of a role shows what it showed before."""
 
 
-def participant_view(state: StudyState, person: str, code: str = "") -> dict[str, Any]:
-    """All that a participant's page shows; it changes with what they do and with what is shown to them, only."""
+def audience(state: StudyState, events: Iterable[StudyEvent]) -> dict[tuple[str, str], None]:
+    """Whose pages may show something else after events: roles and names, each once."""
+    found: dict[tuple[str, str], None] = {}
+    for event in events:
+        if event.kind == "started":  # nobody is connected then
+            found |= {("participant", name): None for name in state.participants}
+            found |= {("wizard", name): None for name in state.wizards}
+        wizard, participant = state.wizards.get(event.person), state.participants.get(event.person)
+        one = participant or wizard
+        talk = state.talks.get(event.dialogue or (one.dialogue if one is not None else ""))
+        names = {
+            "participant": (participant and participant.id, talk and talk.participant),
+            "wizard": (wizard and wizard.name, talk and talk.wizard),
+        }
+        for role, people in names.items():
+            if event.kind not in UNSEEN[role]:
+                found |= {(role, name): None for name in people if name}
+    return found
+
+
+def participant_view(state: StudyState, person: str, code: Callable[[str], str] = str) -> dict[str, Any]:
+    """All that a participant's page shows; it changes with what they do and with what is shown to them, only.
+
+    `code` gives the completion code of a participant.
+    """
     design, one = state.design, state.participants[person]
     view: dict[str, Any] = {"stage": one.stage}
     if one.stage in ("briefing", "waiting", "talking", "report"):
@@ -25,7 +55,7 @@ def participant_view(state: StudyState, person: str, code: str = "") -> dict[str
     elif one.stage == "briefing":
         view["goal"] = design.task(one.plan[one.position][2]).goal
     elif one.stage == "done":
-        view |= {"thanks": unwrapped(design.thanks), "code": code}
+        view |= {"thanks": unwrapped(design.thanks), "code": code(person)}
     talk = state.talk_of(person)
     if talk is not None and one.stage in ("waiting", "talking", "report"):
         view |= _talk_view(state, talk, one.stage)
@@ -163,7 +193,7 @@ def training_view(design: WozDesign, wizard: WizardPerson) -> dict[str, Any]:
     }
 
 
-def experimenter_view(state: StudyState, violations: Counter[str], codes: dict[str, str]) -> dict[str, Any]:
+def experimenter_view(state: StudyState, violations: Counter[str], code: Callable[[str], str]) -> dict[str, Any]:
     """The state of the whole study, for the experimenter alone."""
     design = state.design
     people = [
@@ -173,7 +203,7 @@ def experimenter_view(state: StudyState, violations: Counter[str], codes: dict[s
             "connected": one.connected,
             "dialogue": one.position + 1 if one.plan and one.stage not in ENDED else None,
             "of": len(one.plan),
-            "code": codes.get(one.id, "") if one.stage == "done" else "",
+            "code": code(one.id) if one.stage == "done" else "",
         }
         for one in state.participants.values()
     ]

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
 
@@ -18,10 +18,11 @@ from demur.study.design import WozDesign
 from demur.study.folder import completion_code, study_key
 from demur.study.input import NoisyInput, recognise
 from demur.study.journal import JournalFault, StudyJournal, read_rows
+from demur.study.messages import PageMessage
 from demur.study.protocol import Command, Connect, Heard, PendingWork, Protocol, Refused, Started, Tick
 from demur.study.state import StudyEvent, StudyState
 from demur.study.systems import Question, StudySystem, conversation_of, systems_of, texts_of_models
-from demur.study.views import experimenter_view, participant_view, wizard_view
+from demur.study.views import audience, experimenter_view, participant_view, wizard_view
 
 EXPERIMENTER = "experimenter"
 MOST_WAITING = 200
@@ -52,16 +53,34 @@ class Connection:
         self.frames.append(frame)
         self.wake.set()
 
-    def show(self, view: bytes) -> None:
-        """Have a view sent, if it differs from the last: a frame without news would tell that something happened."""
+    def show(self, view: bytes, taken: str = "") -> None:
+        """Have a view sent, if it differs from the last: a frame without news would tell that something happened.
+
+        `taken` is the id of the message of this page that led to it, if one did: it is acknowledged in the same frame.
+        """
+        news = {"ack": taken} if taken else {}
         if view != self._shown:
             self._shown = view
-            self.send(view)
+            self.send(msgspec.json.encode({**news, "view": msgspec.Raw(view)}))
+        elif taken:
+            self.send(msgspec.json.encode(news))
 
     def end(self, why: str) -> None:
         """Let the page go."""
         self.ended = self.ended or why
         self.wake.set()
+
+
+class Sent(NamedTuple):
+    """A message that a page sent: its page, and the id that the page gave it."""
+
+    page: Connection
+    id: str
+
+    @property
+    def client(self) -> str:
+        """The id in the journal, which no other page can use."""
+        return f"{self.page.role}/{self.page.person}/{self.id}"
 
 
 class StudyEngine:
@@ -75,12 +94,13 @@ class StudyEngine:
         self.labels = {name: system.texts for name, system in self.systems.items()}
         """What each system can carry out, and what it says then."""
         self.noise = NoisyInput(design, texts_of_models(self.systems))
-        self.journal = StudyJournal(folder)
+        self.journal = StudyJournal(folder, deliver=self._deliver)
         self.connections: dict[tuple[str, str], Connection] = {}
         self.violations: Counter[str] = Counter()
         self.fault = ""
         """What is wrong with the disk, while something is."""
         self._offset = clock() - time.monotonic()
+        self._loop: asyncio.AbstractEventLoop | None = None
         self._hearing = ThreadPoolExecutor(1, thread_name_prefix="demur-noise")
         self._asking = ThreadPoolExecutor(16, thread_name_prefix="demur-system")
         self._work: set[asyncio.Task[None]] = set()
@@ -115,9 +135,16 @@ class StudyEngine:
 
     async def start(self) -> None:
         """Go on with what was under way."""
+        self._loop = asyncio.get_running_loop()
         about = {"demur": __version__, "design": self.design.digest, "rates": self.noise.rates}
         await self.submit(Started(about))
         self._do(self.protocol.unfinished())
+
+    def _deliver(self, calls: Callable[[], None]) -> None:
+        """Have the loop do what follows from a commit."""
+        with suppress(RuntimeError):  # the loop has ended
+            if self._loop is not None:
+                self._loop.call_soon_threadsafe(calls)
 
     async def close(self) -> None:
         """Let everybody go and the journal be complete."""
@@ -136,47 +163,52 @@ class StudyEngine:
 
     # Commands.
 
-    async def submit(self, command: Command, person: str = "", client: str | None = None) -> list[StudyEvent]:
-        """Have a command decided and its events committed; then pages are shown what changed, and work begins.
+    async def submit(self, command: Command, person: str = "") -> list[StudyEvent]:
+        """Have a command decided and its events committed; then pages are shown what changed, and work begins."""
+        return await self._submit(command, person, None)
+
+    async def take(self, message: PageMessage, page: Connection) -> None:
+        """Have a page's message decided as any command, and acknowledge it once its events are committed.
 
         What was taken before is not taken twice: it is waited for until it is on the disk.
         """
-        if client is not None and (client in self.taken or client in self._pending):
-            if (earlier := self._pending.get(client)) is not None:
-                await asyncio.shield(earlier)
-            return []
+        sent = Sent(page, message.id)
+        if (earlier := self._pending.get(sent.client)) is not None:
+            await asyncio.shield(earlier)
+        elif sent.client not in self.taken and await self._submit(message, page.person, sent):
+            return
+        page.send(msgspec.json.encode({"ack": message.id}))
+
+    async def _submit(self, command: Command, person: str, sent: Sent | None) -> list[StudyEvent]:
         try:
             events = self.protocol.decide(command, person, self.now())
         except Refused as refusal:
             if refusal.rule:
-                await self._commit([self.protocol.violation(refusal, person, self.now())], None)
+                await self._commit([self.protocol.violation(refusal, person, self.now())])
             raise
         if events:
-            await self._commit(events, client)
+            await self._commit(events, sent)
         self._schedule()
         return events
 
-    async def _commit(self, events: list[StudyEvent], client: str | None) -> None:
-        loop = asyncio.get_running_loop()
-        committed: asyncio.Future[None] = loop.create_future()
+    async def _commit(self, events: list[StudyEvent], sent: Sent | None = None) -> None:
+        committed: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         committed.add_done_callback(_look_at)
         views = self._views(events)
         effects = self.protocol.effects(events)
         epoch, pending = self.epoch, self._pending
+        client = sent.client if sent is not None else None
         if client is not None:
             pending[client] = committed
 
-        def finish(fault: Exception | None) -> None:
+        def done(fault: Exception | None) -> None:
             if fault is None and not committed.done():
                 committed.set_result(None)
             elif not committed.done():
                 committed.set_exception(fault or JournalFault("cancelled"))
 
-        def done(fault: Exception | None) -> None:
-            with suppress(RuntimeError):  # the loop has ended
-                loop.call_soon_threadsafe(finish, fault)
-
         self.journal.append(events, epoch, done, client)
+        self._do(one for one in effects if one.work == "hear")  # which nobody learns of before it is on the disk too
         try:
             await asyncio.shield(committed)
         except JournalFault as fault:
@@ -189,10 +221,16 @@ class StudyEngine:
         if client is not None:
             self.taken.add(client)
         self.violations.update(event.body["rule"] for event in events if event.kind == "violated")
-        for connection, view in views:
-            connection.show(view)
+        self._show(views, sent)
         self._watch()
-        self._do(effects)
+        self._do(one for one in effects if one.work != "hear")
+
+    def _show(self, views: dict[Connection, bytes], sent: Sent | None) -> None:
+        """Show pages what is on the disk now, and acknowledge the message that led to it."""
+        for connection, view in views.items():
+            connection.show(view, sent.id if sent is not None and connection is sent.page else "")
+        if sent is not None and sent.page not in views:
+            sent.page.send(msgspec.json.encode({"ack": sent.id}))
 
     def _recover(self, epoch: int, why: str) -> None:
         """After a failed commit: the state is what the disk has, and everybody is shown that."""
@@ -213,29 +251,22 @@ class StudyEngine:
     # Views.
 
     def view(self, role: str, person: str) -> bytes:
-        """What somebody's page shows, as a frame."""
+        """What somebody's page shows, as JSON."""
         if role == "participant":
-            view = participant_view(self.state, person, completion_code(self.key, person))
+            view = participant_view(self.state, person, self._code)
         elif role == "wizard":
             view = wizard_view(self.state, person)
         else:
-            codes = {name: completion_code(self.key, name) for name in self.state.participants}
-            view = {**experimenter_view(self.state, self.violations, codes), "fault": self.fault}
-        return msgspec.json.encode({"view": view})
+            view = {**experimenter_view(self.state, self.violations, self._code), "fault": self.fault}
+        return msgspec.json.encode(view)
 
-    def _views(self, events: Iterable[StudyEvent]) -> list[tuple[Connection, bytes]]:
+    def _code(self, person: str) -> str:
+        return completion_code(self.key, person)
+
+    def _views(self, events: Iterable[StudyEvent]) -> dict[Connection, bytes]:
         """What changes for whom by events: made now, as later ones may not be on the disk when it is shown."""
-        people: dict[tuple[str, str], None] = {}
-        for event in events:
-            talk = self.state.talks.get(event.dialogue)
-            if event.person:
-                role = "wizard" if event.person in self.state.wizards else "participant"
-                people[role, event.person] = None
-            if talk is not None:
-                people["participant", talk.participant] = None
-                people["wizard", talk.wizard] = None
-        there = [(key, self.connections[key]) for key in people if key in self.connections]
-        return [(connection, self.view(*key)) for key, connection in there]
+        there = [(key, self.connections[key]) for key in audience(self.state, events) if key in self.connections]
+        return {connection: self.view(*key) for key, connection in there}
 
     def _watch(self) -> None:
         """Show the experimenter the study, now and then."""
@@ -258,7 +289,7 @@ class StudyEngine:
         if before is not None:
             before.end("replaced")
             second = StudyEvent(at=self.now(), kind="second_page", person=connection.person)
-            await self._commit([second], None)
+            await self._commit([second])
         await self.submit(Connect(True, connection.role), connection.person)
         connection.show(self.view(*key))
 
@@ -273,14 +304,17 @@ class StudyEngine:
     # Time and work.
 
     def _schedule(self, least: float = 0.0) -> None:
-        """Have time looked at when something is due next."""
-        if self._timer is not None:
+        """Have time looked at when something is due next; a timer that ends sooner than that does no harm."""
+        deadline = self.protocol.deadline()
+        if deadline is None:
+            return
+        loop = asyncio.get_running_loop()
+        when = loop.time() + max(deadline - self.now(), least)
+        if self._timer is not None and (self._timer.when() > when or least):
             self._timer.cancel()
             self._timer = None
-        deadline = self.protocol.deadline()
-        if deadline is not None:
-            wait = max(deadline - self.now(), least)
-            self._timer = asyncio.get_running_loop().call_later(wait, self._tick)
+        if self._timer is None:
+            self._timer = loop.call_at(when, self._tick)
 
     def _tick(self) -> None:
         self._timer = None
@@ -303,9 +337,11 @@ class StudyEngine:
         talk = self.state.talks.get(effect.dialogue)
         if talk is None or len(talk.exchanges) < effect.turn:
             return  # it was never written
-        loop = asyncio.get_running_loop()
+        loop, epoch = asyncio.get_running_loop(), self.epoch
         if effect.work == "hear":
             result: Command = await loop.run_in_executor(self._hearing, self._heard(effect))
+            if epoch != self.epoch:
+                return  # the utterance was never written; or it is heard again
         else:
             asked = self._question(effect)
             result = await loop.run_in_executor(self._asking, asked.ask)

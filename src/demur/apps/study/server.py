@@ -294,15 +294,12 @@ class StudySite:
         except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
             connection.send(_reply({"refused": "This message cannot be read."}))
             return
-        client = f"{connection.role}/{connection.person}/{message.id}"
         try:
-            await self.engine.submit(message, connection.person, client)
+            await self.engine.take(message, connection)
         except Refused as refusal:
             connection.send(_reply({"refused": refusal.reason, "id": message.id}))
         except JournalFault:
             connection.send(_reply({"refused": UNWRITTEN, "id": message.id, "again": True}))
-        else:
-            connection.send(_reply({"ack": message.id}))
 
     def _render(self, request: Request, template: str, title: str, document: dict[str, Any]) -> Response:
         about = {"title": title, "document": document, "version": __version__, "language": "en"}
