@@ -82,6 +82,12 @@ def test_where_most_confidences_are_no_probabilities_there_is_no_calibration(mea
 
 
 @EVERY
+def test_answers_without_confidences_have_no_calibration(measure):
+    lowest = float("-inf")
+    assert "no confidence lies in [0, 1]" in score_of(measure, Sweep.of([lowest] * 3, [True, False, False])).why
+
+
+@EVERY
 def test_logarithms_of_probabilities_are_not_read_as_probabilities_of_0(measure):
     score = score_of(measure, Sweep.of([0.0] * 8 + [-0.1, -1.0], [True] * 9 + [False]))
     assert isnan(score.value)

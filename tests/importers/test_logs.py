@@ -7,6 +7,7 @@ import shutil
 import struct
 import zipfile
 import zlib
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -72,12 +73,34 @@ LOGS: list[tuple[str, list[str], ImportChoices]] = [
 """The rows expected, the files, and what was chosen."""
 
 WHOLE = [
-    ("inspect_ai-0.3.285_choice-3epochs", ["inspect_ai/inspect_ai-0.3.285_choice-3epochs.eval"]),
-    ("inspect_ai-0.3.285_graded-qa-CIN", ["inspect_ai/inspect_ai-0.3.285_graded-qa-CIN.eval"]),
-    ("watson_kfold0", ["watson/WA-Testing-Tool_kfold0_test-out.csv"]),
-    ("sclite_words", ["asr/sctk-2.4.10_lvc_hypc.sgml"]),
-    ("promptfoo_2providers", ["promptfoo/promptfoo-0.121.20_2providers.json"]),
+    ("inspect_ai-0.3.285_choice-3epochs", ["inspect_ai/inspect_ai-0.3.285_choice-3epochs.eval"], PLAIN),
+    ("inspect_ai-0.3.285_graded-qa-CIN", ["inspect_ai/inspect_ai-0.3.285_graded-qa-CIN.eval"], PLAIN),
+    ("lm_eval_tiny-a_mc", ["lm-eval/lm_eval-0.4.13_tiny-a_*mc.jsonl", "lm-eval/*_results.json"], PLAIN),
+    (
+        "lm_eval_tiny-a_gen_maj5_agreement",
+        ["lm-eval/lm_eval-0.4.13_tiny-a_*gen.jsonl", "lm-eval/*_results.json"],
+        ImportChoices(filter="maj@5"),
+    ),
+    ("promptfoo_2providers", ["promptfoo/promptfoo-0.121.20_2providers.json"], PLAIN),
+    ("promptfoo_2providers", ["promptfoo/promptfoo-0.121.20_2providers.jsonl"], PLAIN),
+    ("rasa_intents", ["rasa/*_intent_errors.json", "rasa/*_intent_successes.json"], PLAIN),
+    ("rasa_model_parse", ["rasa/*_model_parse.jsonl", "rasa/*_test_nlu.yml", "rasa/*_config.yml"], PLAIN),
+    ("sklearn_proba", ["sklearn/*_all.npz"], PLAIN),
+    ("sklearn_proba", ["sklearn/*_predict_proba.npy", "sklearn/*_y_true.npy"], PLAIN),
+    ("sklearn_proba", ["sklearn/sklearn-1.9.1_wide.csv"], PLAIN),
+    ("sklearn_proba", ["sklearn/*_top1.csv"], PLAIN),
+    ("sklearn_proba", ["sklearn/*_list_column.parquet"], PLAIN),
+    ("hf_topk", ["hf/*_topk_with_gold.jsonl"], PLAIN),
+    ("hf_topk", ["hf/*_text-classification_with_gold.jsonl"], PLAIN),
+    ("squad2_museum", ["squad2/*.json"], PLAIN),
+    ("mlflow_split", ["mlflow/*_classic_eval_results_table.json"], REFUSALS),
+    ("openai_evals_a", ["openai-evals/*.jsonl"], PLAIN),
+    ("lighteval_tiny-a", ["lighteval/*.parquet"], PLAIN),
+    ("deepeval", ["deepeval/*_test_run.json"], REFUSALS),
+    ("watson_kfold0", ["watson/WA-Testing-Tool_kfold0_test-out.csv"], PLAIN),
+    ("sclite_words", ["asr/sctk-2.4.10_lvc_hypc.sgml"], PLAIN),
 ]
+"""The rows expected, the files (by pattern) and what was chosen; whole logs, where the fixtures are trimmed."""
 
 REFUSED = {
     "asr/sctk-2.4.10_lvc_hypc.pra": "report of sclite",
@@ -163,11 +186,20 @@ def test_rows_are_those_worked_out_apart(name: str, files: list[str], choices: I
 
 
 @needs_foreign
-@pytest.mark.parametrize(("name", "files"), WHOLE)
-def test_whole_logs_give_every_row(name: str, files: list[str]) -> None:
-    assert_as_expected(
-        rows_of([FOREIGN / file for file in files]), FOREIGN / "expected" / f"{name}.jsonl", all_of_them=True
-    )
+@pytest.mark.parametrize(("name", "patterns", "choices"), WHOLE, ids=[patterns[0] for _, patterns, _ in WHOLE])
+def test_whole_logs_give_every_row(name: str, patterns: list[str], choices: ImportChoices) -> None:
+    files = [path for pattern in patterns for path in sorted(FOREIGN.glob(pattern))]
+    assert_as_expected(rows_of(files, choices), FOREIGN / "expected" / f"{name}.jsonl", all_of_them=True)
+
+
+@needs_foreign
+def test_words_aligned_here_are_the_words_that_sclite_aligns() -> None:
+    asr = FOREIGN / "asr"
+    own = rows_of([asr / "sctk-2.4.10_lvc_hypc_conf.ctm", asr / "sctk-2.4.10_lvc_refe.stm"])
+    theirs = rows_of([asr / "sctk-2.4.10_lvc_hypc.sgml"])
+    assert Counter(row["dialogue"] for row in own) == Counter(row["dialogue"] for row in theirs)
+    assert len(own) == 1625
+    assert abs(sum(row["correct"] for row in own) - sum(row["correct"] for row in theirs)) <= 5
 
 
 @needs_foreign
@@ -403,6 +435,33 @@ def test_nan_in_json_is_a_grader_that_failed() -> None:
 def test_words_align_by_fewest_edits_and_may_be_left_out() -> None:
     slots = list(slots_of("i've { um / uh / @ } as far as i'm"))
     assert aligned(["they've", "as", "far", "i'm"], slots) == ["i've", "as", "far", "i'm"]
+
+
+def test_words_are_of_the_first_segment_that_ends_after_them(tmp_path: Path) -> None:
+    lines = ["1.0 2.0 <O> one two", "2.0 3.0 IGNORE_TIME_SEGMENT_IN_SCORING", "4.0 5.0 <O> three"]
+    written(tmp_path / "words.stm", "".join(f"tape A me {line}\n" for line in lines))
+    times = {"before": 0.1, "one": 1.0, "two": 1.5, "lost": 2.5, "between": 3.2, "three": 4.5, "after": 6.0}
+    written(tmp_path / "words.ctm", "".join(f"tape A {time} 0.2 {word} 0.5\n" for word, time in times.items()))
+    rows = rows_of([tmp_path / "words.ctm", tmp_path / "words.stm"])
+    assert [(row["prediction"], row["target"]) for row in rows] == [
+        ("before", None),
+        ("one", "one"),
+        ("two", "two"),
+        ("between", None),
+        ("three", "three"),
+        ("after", None),
+    ]
+
+
+def test_a_table_of_samples_holds_the_confidences_of_a_scorer_that_gives_several_values(tmp_path: Path) -> None:
+    header = "sample_id,eval_id,id,epoch,score_both\n"
+    values = ['{"correct": 1.0, "confidence": 70}', '{"correct": 0.0, "confidence": 0.4}', '{"correct": 1, "x": NaN}']
+    quoted = [f's{k},e,q{k},1,"{value.replace(chr(34), chr(34) * 2)}"\n' for k, value in enumerate(values)]
+    path = written(tmp_path / "samples.csv", header + "".join(quoted))
+    with opened(path) as (file,):
+        assert not any("agreement" in note for note in file.notes)  # there are no answers that could agree
+    rows = rows_of([path])
+    assert [(row["correct"], row["confidence"]) for row in rows] == [(True, 0.7), (False, 0.4), (True, None)]
 
 
 def test_importers_are_named_as_registered_and_do_not_take_native_logs(tmp_path: Path) -> None:

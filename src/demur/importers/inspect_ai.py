@@ -24,6 +24,7 @@ from demur.importers.protocol import (
     chosen,
     decoded,
     frame_of,
+    without_nan,
 )
 from demur.importers.samples import VOTES
 
@@ -199,7 +200,7 @@ class InspectLog(Importer):
             one["eval"] = stem_of(Path(str(row.get("log") or row["eval_id"])))
             one |= _judgement(value if not isinstance(value, dict) else value.get("correct"), scorer or "", file.name)
             if isinstance(value, dict):
-                one |= {name: part for name, part in value.items() if isinstance(part, float) and name != "correct"}
+                one["confidence"] = next(iter(_stated(value).values()), None)
             one["failed"] = bool(row.get("error")) or None
             graded.append(
                 one | {name.removeprefix("metadata_"): row[name] for name in row if name.startswith("metadata_")}
@@ -217,6 +218,8 @@ class InspectLog(Importer):
             frame = frame.with_columns(system=pl.concat_str("system", pl.lit(" ("), "eval", pl.lit(")")))
         taken = {"id": "id", "trial": "epoch", "system": "model_usage", "correct": f"score_{scorer}", "failed": "error"}
         taken["abstained"] = "value N"
+        if "confidence" in frame.columns:
+            taken["confidence"] = f"the confidence in score_{scorer}"
         more = [f"{file.name}: samples_df has no answers and no logprobs; the .eval log has both"]
         return self.log(file, frame, taken, more=more)
 
@@ -282,18 +285,15 @@ class SampleRows:
         answer = score.answer if score.answer is not None else _completion_text(output)
         row |= judged | {"prediction": answer}
         if isinstance(score.value, dict):
-            self._add(row, {name: part for name, part in score.value.items() if name != "correct"}, "")
+            self._add(row, score.value, "value.")
         self._add(row, score.metadata or {}, "metadata.")
         self._add_logprob(row, output, answer, sample.choices)
         return row
 
     def _add(self, row: Row, values: Mapping[str, Any], prefix: str) -> None:
-        for name, value in values.items():
-            plain = isinstance(value, int | float) and not isinstance(value, bool)
-            if plain and any(part in name.casefold() for part in _CONFIDENCES):
-                called = f"{prefix}{name}" if prefix else f"value.{name}"
-                row[called] = value / PERCENT if value > 1 else float(value)
-                self.confidences[called] = None
+        stated = {f"{prefix}{name}": value for name, value in _stated(values).items()}
+        row |= stated
+        self.confidences.update(dict.fromkeys(stated))
 
     def _add_logprob(self, row: Row, output: ModelOutput, answer: str, choices: Sequence[str] | None) -> None:
         logprobs = output.choices[0].logprobs if output.choices else None
@@ -322,6 +322,17 @@ class SampleRows:
         return [f"{where}: {words[name].format(count)}" for name, count in self._counts.items() if count]
 
 
+def _stated(values: Mapping[str, Any]) -> dict[str, float]:
+    """The confidences among values, as shares.
+
+    >>> _stated({"correct": 1.0, "confidence": 70, "certainty": None})
+    {'confidence': 0.7}
+    """
+    numbers = {name: one for name, one in values.items() if isinstance(one, int | float) and not isinstance(one, bool)}
+    named = {name: one for name, one in numbers.items() if any(part in name.casefold() for part in _CONFIDENCES)}
+    return {name: one / PERCENT if one > 1 else float(one) for name, one in named.items()}
+
+
 def _judgement(value: Any, scorer: str, where: str) -> Row:
     """Whether a value of a score says right, wrong, or not attempted; that of a grader that failed says neither."""
     if isinstance(value, str) and value.upper() in GRADES:
@@ -347,8 +358,8 @@ def _plain_value(value: Any) -> Any:
 
 def _decoded_object(text: Any) -> dict[str, Any]:
     try:
-        found = msgspec.json.decode(text or "{}")
-    except (msgspec.MsgspecError, TypeError):
+        found = msgspec.json.decode(without_nan((text or "{}").encode()))
+    except (msgspec.MsgspecError, AttributeError):
         return {}
     return found if isinstance(found, dict) else {}
 

@@ -74,7 +74,7 @@ class ClassifierArrays(Importer):
             held = ", ".join(f"{name} {np.shape(one)}" for name, one in arrays.items())
             fix = "give y_true and predict_proba: demur score proba.npy y_true.npy, or both in one .npz"
             raise DataError(
-                f"has not both targets and scores of every class; there are {held}", where=f"{file.name}:", fix=fix
+                f"needs both targets and scores of every class, and holds {held}", where=f"{file.name}:", fix=fix
             )
         confidence = chosen("confidence", "confidence", wide, choices.confidence, file.name, wide[0])
         scores = np.asarray(arrays[confidence or wide[0]], dtype=float)
@@ -155,7 +155,10 @@ class ClassifierArrays(Importer):
             frame = frame.with_columns(pl.Series("nbest", ranked))
         taken = {**taken, "confidence": f"{words} of {origin}"}
         taken.setdefault("prediction", "the class of the largest")
-        return self.log(file, frame, taken, others)
+        return self.log(file, frame, taken, others, [] if shares is not None else [_NO_SHARES.format(file.name)])
+
+
+_NO_SHARES = "{}: these scores are no probabilities, so Brier score, ECE and NCE say nothing of them"
 
 
 def as_shares(scores: NDArray[np.float64], *, logits: bool) -> tuple[NDArray[np.float64] | None, str]:

@@ -48,7 +48,7 @@ class PromptfooResults(Importer):
         """One log; each provider, and each prompt where there are several, is a system."""
         if role == "config":
             fix = "run promptfoo eval -o results.json and give results.json"
-            raise DataError("is a configuration of promptfoo, which holds no answers", where=f"{file.name}:", fix=fix)
+            raise DataError("holds a configuration of promptfoo and no answers", where=f"{file.name}:", fix=fix)
         if role == "table":
             return [self._log(file, list(_cells(file)), choices, refusals=False)]
         if role == "document":

@@ -189,7 +189,8 @@ class ImportedLog:
         """What was taken for what, in one line."""
         parts = [f"{part} <- {origin}" for part, origin in self.taken.items() if origin]
         note = f"{self.file.name}: read as {self.title}: {', '.join(parts)}"
-        others = [*self.others, *(f"--confidence {name} takes another" for name in VOTES if "trial" in self.frame)]
+        can_vote = {"trial", "prediction"} <= set(self.frame.columns)
+        others = [*self.others, *(f"--confidence {name} takes another" for name in VOTES if can_vote)]
         return f"{note}; {'; '.join(others)}" if others else note
 
 

@@ -61,14 +61,14 @@ class RasaResults(Importer):
         logs += [self._bodies(file, of.get("targets", []), threshold, choices) for file in of.get("bodies", ())]
         if not logs:
             role, file = files[0]
-            what = {"targets": "the examples of a bot", "config": "the configuration of a bot", "stories": "stories"}
+            what = {"targets": "examples of intents", "config": "the configuration of a bot", "stories": "test stories"}
             fix = (
                 "give it with a .jsonl of /model/parse bodies"
                 if role in what
                 else "give intent_errors.json and intent_successes.json"
             )
             raise DataError(
-                f"is {what.get(role, 'a report of Rasa')}, which holds no answers", where=f"{file.name}:", fix=fix
+                f"holds {what.get(role, 'averages of Rasa')} and no answers", where=f"{file.name}:", fix=fix
             )
         return logs
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from bisect import bisect_right
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -21,6 +22,9 @@ _STM = re.compile(rb"^\S+ +\S+ +\S+ +[0-9.]+ +[0-9.]+( +<[^>]*>)?( .*)?$", re.MU
 _OPTION = re.compile(r"\{([^}]*)\}")
 NOTHING = "@"
 """A word of a reference that may be left out."""
+
+IGNORED = "ignore_time_segment_in_scoring"
+"""The transcript of a segment that nobody scores."""
 
 
 class RecognisedWords(Importer):
@@ -77,10 +81,10 @@ class RecognisedWords(Importer):
 
     def _words(self, file: ForeignFile, references: ForeignFile) -> ImportedLog:
         segments = list(_segments(references))
-        spoken = list(_spoken(file))
+        heard = _by_segment(_spoken(file), segments)
         rows: list[Row] = []
         for number, segment in enumerate(segments):
-            own = [word for word in spoken if word.is_in(segment)]
+            own = [] if segment.is_ignored else heard.get(number, [])
             for place, (word, target) in enumerate(
                 zip(own, aligned([one.text for one in own], segment.slots), strict=True)
             ):
@@ -93,7 +97,8 @@ class RecognisedWords(Importer):
                 rule, where=f"{file.name}:", fix=f"are {references.name} the references of these recordings?"
             )
         note = (
-            f"{file.name}: words were aligned here by fewest edits in each segment; sclite -o sgml aligns by time too"
+            f"{file.name}: words were aligned here by fewest edits in each segment, of alternatives the first; "
+            "sclite -o sgml aligns by time too and takes the alternative that fits"
         )
         return self.log(file, rows, _TAKEN | {"correct": "alignment with the STM"}, more=[note])
 
@@ -131,6 +136,7 @@ class SpokenSegment:
     start: float
     end: float
     slots: tuple[frozenset[str | None], ...]
+    is_ignored: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,10 +149,22 @@ class SpokenWord:
     text: str
     sure: float | None
 
-    def is_in(self, segment: SpokenSegment) -> bool:
-        """Whether its middle lies in a segment."""
-        here = (self.recording, self.channel) == (segment.recording, segment.channel)
-        return here and segment.start <= self.middle < segment.end
+
+def _by_segment(words: Iterable[SpokenWord], segments: Sequence[SpokenSegment]) -> dict[int, list[SpokenWord]]:
+    """The words of each segment by its place: a word is of the first segment that ends after its middle, as in sclite.
+
+    So a word between two segments is of the later one, where it counts as inserted, and one after the last is of that.
+    """
+    channels: dict[tuple[str, str], list[tuple[float, int]]] = {}
+    for place, segment in enumerate(segments):
+        channels.setdefault((segment.recording, segment.channel), []).append((segment.end, place))
+    channels = {name: sorted(ends) for name, ends in channels.items()}
+    found: dict[int, list[SpokenWord]] = {}
+    for word in words:
+        if ends := channels.get((word.recording, word.channel)):
+            at = min(bisect_right(ends, (word.middle, len(segments))), len(ends) - 1)
+            found.setdefault(ends[at][1], []).append(word)
+    return found
 
 
 def _segments(file: ForeignFile) -> Iterator[SpokenSegment]:
@@ -157,7 +175,13 @@ def _segments(file: ForeignFile) -> Iterator[SpokenSegment]:
         text = parts[5] if len(parts) > 5 else ""
         text = re.sub(r"^<[^>]*>\s*", "", text)
         yield SpokenSegment(
-            parts[0].casefold(), parts[1].casefold(), parts[2], float(parts[3]), float(parts[4]), tuple(slots_of(text))
+            parts[0].casefold(),
+            parts[1].casefold(),
+            parts[2],
+            float(parts[3]),
+            float(parts[4]),
+            tuple(slots_of(text)),
+            is_ignored=text.strip().casefold() == IGNORED,
         )
 
 

@@ -121,7 +121,7 @@ class SquadPredictions(Importer):
             "id": "id",
             "target": "answers; none where it cannot be answered",
             "prediction": "the best of the N-best list that is not empty" if lists else "predictions",
-            "confidence": "- null odds" if odds else "probability in the N-best list" if lists else "",
+            "confidence": "minus the null odds" if odds else "probability in the N-best list" if lists else "",
             "correct": "exact match, as SQuAD has it",
             "abstained": "an empty prediction" if not lists else "",
             "deployed": "withheld where the prediction is empty" if lists and predictions else "",

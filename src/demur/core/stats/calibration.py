@@ -28,6 +28,7 @@ ROUNDING = 1e-6
 """How far outside [0, 1] a confidence may lie and still count as 0 or 1: rounding, also that of single precision."""
 
 _OUTSIDE = "most confidences lie outside [0, 1], so they are no probabilities and calibration has no meaning"
+_NONE_INSIDE = "no confidence lies in [0, 1], so there are no probabilities that could be calibrated"
 _LOGARITHMS = "confidences are 0 or outside [0, 1], as logarithms are, so they are no probabilities"
 _NOTHING = "nothing was answered"
 
@@ -49,6 +50,8 @@ def _why_not(inside: float, outside: float, stated: float) -> str | None:
         return _NOTHING
     if bool(are_probabilities(*map(np.asarray, (inside, outside, stated)))):
         return None
+    if not inside > 0:
+        return _NONE_INSIDE
     return _LOGARITHMS if 0 < outside <= inside else _OUTSIDE
 
 
