@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import math
 import sys
+from bisect import bisect_right
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, replace
 from functools import cached_property, lru_cache
@@ -51,13 +52,19 @@ class Rivals:
     """They sum to 1."""
 
     @cached_property
-    def _ends(self) -> Array:
-        return np.cumsum(self.weights)
+    def _ends(self) -> list[float]:
+        ends: list[float] = np.cumsum(self.weights).tolist()
+        return ends
+
+    @cached_property
+    def by_word(self) -> dict[str, float]:
+        """The weight of each word."""
+        weights: list[float] = self.weights.tolist()
+        return dict(zip(self.words, weights, strict=True))
 
     def pick(self, draw: float) -> str:
         """The rival that a draw from 0 to 1 falls on."""
-        place = int(np.searchsorted(self._ends, draw, side="right"))
-        return self.words[min(place, len(self.words) - 1)]
+        return self.words[min(bisect_right(self._ends, draw), len(self.words) - 1)]
 
 
 class SoundAlikes:
@@ -308,7 +315,8 @@ class WordChannel:
         rate = self._fitting_rate(draws) if self.rate is None else self.rate
         pairs = tuple(self._pairs(one, rate) for one in draws)
         said, texts_of = ([" ".join(words_of(one, side)) for one in pairs] for side in (0, 1))
-        return WordRecognition(tuple(checked_ids(texts, ids)), said, texts_of, self.at(rate), pairs)
+        channel = self if rate == self.rate else self.at(rate)
+        return WordRecognition(tuple(checked_ids(texts, ids)), said, texts_of, channel, pairs)
 
     @property
     def highest(self) -> float:
@@ -409,7 +417,8 @@ def word_errors(said: Sequence[str], recognised: Sequence[str]) -> int:
 def generator(seed: int, name: Hashable, purpose: str = "words") -> np.random.Generator:
     """Chance for one utterance and purpose, the same whatever else is drawn."""
     key = f"{purpose}/{seed}/{name}".encode("utf-8", "surrogatepass")
-    return np.random.default_rng(list(hashlib.blake2b(key, digest_size=16).digest()))
+    digest = hashlib.blake2b(key, digest_size=16).digest()
+    return np.random.default_rng(np.frombuffer(digest, np.uint8).astype(np.uint32))
 
 
 SENTENCES = 10
@@ -498,9 +507,10 @@ def slot(best: str, sure: float, rivals: Mapping[str, float], arcs: int = _ARCS)
     weight = {word: value for word, value in rivals.items() if word != best and value > 0}
     kept = sorted(weight, key=lambda word: (-weight[word], word))[: arcs - 1]
     left, total, found = 1.0 - sure, math.fsum(weight[word] for word in kept), [(best, sure)]
+    most = round(sure - 1e-4, 4)
     for word in kept:
         # the heaviest first: what one may not have goes to those after it
-        share = min(math.floor(1e4 * left * weight[word] / total + 1e-6) / 1e4, round(sure - 1e-4, 4))
+        share = min(math.floor(1e4 * left * weight[word] / total + 1e-6) / 1e4, most)
         left, total = left - share, total - weight[word]
         if share > 0:
             found.append((word, round(share, 4)))
@@ -538,8 +548,7 @@ class _Recogniser:
         return Network(tuple(slots))
 
     def _slot(self, said: str, word: str, rng: np.random.Generator) -> Slot:
-        found = self.alikes.of([word or said])[word or said]
-        rivals = dict(zip(found.words, found.weights.tolist(), strict=True))
+        rivals = dict(self.alikes.of([word or said])[word or said].by_word)
         if not word:
             return slot("", posterior(False, 0.5, rng), {said: 1.0, **rivals})
         rivals[""] = _SILENCE if said else 1.0

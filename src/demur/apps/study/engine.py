@@ -25,6 +25,8 @@ from demur.study.systems import Question, StudySystem, conversation_of, systems_
 from demur.study.views import audience, experimenter_view, participant_view, wizard_view
 
 EXPERIMENTER = "experimenter"
+RECOGNISERS = 8
+"""Recordings that are recognised at once."""
 MOST_WAITING = 200
 """Frames that may wait for a page; a page that takes none for so long is let go."""
 UNWRITTEN = "This could not be stored. Please try again in a moment."
@@ -101,7 +103,8 @@ class StudyEngine:
         """What is wrong with the disk, while something is."""
         self._offset = clock() - time.monotonic()
         self._loop: asyncio.AbstractEventLoop | None = None
-        self._hearing = ThreadPoolExecutor(1, thread_name_prefix="demur-noise")
+        recognisers = RECOGNISERS if design.input.by == "speech" else 1
+        self._hearing = ThreadPoolExecutor(recognisers, thread_name_prefix="demur-noise")
         self._asking = ThreadPoolExecutor(16, thread_name_prefix="demur-system")
         self._work: set[asyncio.Task[None]] = set()
         self._timer: asyncio.TimerHandle | None = None

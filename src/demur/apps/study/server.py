@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import secrets
+import sys
 import time
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager, closing, suppress
@@ -54,6 +56,8 @@ MOST_REFUSED = 50
 """Messages refused for coming too fast after which a page is let go."""
 PATHS = {"participant": "/participant", "wizard": "/wizard", EXPERIMENTER: "/experimenter"}
 LONGEST_EXTERNAL = 100
+SWITCH = 0.0005
+"""Seconds after which another thread is let go on."""
 
 TOO_FAST = "Too many messages; please wait a moment."
 NO_ENTRY = "This page is for those who were given its link. Open the link again, in this browser."
@@ -372,4 +376,13 @@ def serve_study(folder: Path, address: Address, *, origin: str = "", announce: C
             announce(f"Wizard {name}: {base}/wizard/{site.links['wizard', name]}")
         announce(f"Participants: {base}/join/{site.links['participant', '']}")
         announce(f"Everything is kept in {folder}. Ctrl-C stops it; started again, all dialogues continue.")
-        server_of(study_application(site, hosts=None if origin else address.hosts), **SOCKETS).run(sockets=[listening])
+        application = study_application(site, hosts=None if origin else address.hosts)
+        _keep_pauses_short()
+        server_of(application, **SOCKETS).run(sockets=[listening])
+
+
+def _keep_pauses_short() -> None:
+    """Let no page wait for the collector to go through all that was imported, or for a thread that works out noise."""
+    gc.collect()
+    gc.freeze()
+    sys.setswitchinterval(SWITCH)
