@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
 import itertools
 import json
 import random
+import socket
 import threading
 from collections.abc import Iterator
-from contextlib import suppress
+from contextlib import closing, suppress
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +21,7 @@ from websockets.exceptions import ConnectionClosed
 from demur.apps.study.engine import StudyEngine
 from demur.apps.study.server import LONGEST_MESSAGE, PATHS, RATES, StudySite, study_application
 from demur.apps.web.security import LOOPBACK
+from demur.apps.web.server import Address, listening_socket
 from demur.study.design import read_design
 from demur.study.export import StudyRecord
 from demur.study.journal import read_rows
@@ -201,6 +204,28 @@ def test_other_names_of_the_server_are_refused(office: Office) -> None:
         office.socket("wizard", headers),
     ):
         pass
+
+
+def test_frames_leave_at_once_and_are_not_held_back_for_more() -> None:
+    """By Nagle's algorithm a frame would wait until the last one is acknowledged, 40 ms as a rule."""
+    noted: list[int] = []
+
+    async def connect(listening: socket.socket) -> None:
+        done = asyncio.Event()
+
+        def accepted(_: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+            noted.append(writer.get_extra_info("socket").getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY))
+            writer.close()
+            done.set()
+
+        async with await asyncio.start_server(accepted, sock=listening):
+            _, writer = await asyncio.open_connection(*listening.getsockname())
+            await done.wait()
+            writer.close()
+
+    with closing(listening_socket(Address(port=0))) as listening:
+        asyncio.run(connect(listening))
+    assert noted and noted[0]
 
 
 def test_links_with_a_wrong_token_lead_nowhere(office: Office) -> None:

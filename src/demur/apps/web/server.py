@@ -487,7 +487,7 @@ def page_that_opens(address: str) -> Iterator[Path]:
 def listening_socket(address: Address) -> socket.socket:
     """A socket that listens; a port in use is said before anything else happens."""
     family = socket.AF_INET6 if ":" in address.host else socket.AF_INET
-    listening = socket.socket(family)
+    listening = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)  # else asyncio leaves Nagle on
     if sys.platform != "win32":  # there it would let two programs listen on one port
         listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
