@@ -405,6 +405,11 @@ def test_scores_that_are_texts_mean_what_they_spell(tmp_path: Path) -> None:
     judged = [row["correct"] for row in rows_of([DATA / "promptfoo.json"])]
     assert [row["correct"] for row in rows_of([spelled])] == judged
     assert False in judged
+    document = json.loads((DATA / "promptfoo.json").read_text(encoding="utf-8"))
+    for one in document["results"]["results"]:
+        one["namedScores"] = {name: str(score) for name, score in one["namedScores"].items()}
+    for choices in (PLAIN, ImportChoices(metric="intent")):
+        assert rows_of([written(tmp_path / "b.json", document)], choices) == rows_of([DATA / "promptfoo.json"], choices)
     texts = written(tmp_path / "a.jsonl", edited("lm_eval_samples_mc.jsonl", '"acc": 0.0', '"acc": "0.0"'))
     assert [row["correct"] for row in rows_of([texts])] == [
         row["correct"] for row in rows_of([DATA / "lm_eval_samples_mc.jsonl"])
@@ -430,6 +435,19 @@ def test_an_archive_that_unpacks_to_too_much_is_refused(tmp_path: Path) -> None:
 def test_nan_in_json_is_a_grader_that_failed() -> None:
     with opened(DATA / "inspect_graded-qa-CIN.json") as (file,):
         assert any("their grader failed" in note for note in file.notes)
+
+
+def test_samples_without_a_score_are_left_out_and_did_not_fail(tmp_path: Path) -> None:
+    document = json.loads((DATA / "inspect_choice-3epochs.json").read_text(encoding="utf-8"))
+    document["samples"][0]["scores"] = None
+    path = written(tmp_path / "run.json", document)
+    with opened(path) as (file,):
+        assert any("they have no score: 1" in note for note in file.notes)
+    assert rows_of([path]) == rows_of([DATA / "inspect_choice-3epochs.json"])[1:]
+    for sample in document["samples"]:
+        sample["scores"] = {}
+    with pytest.raises(DataError, match=r"no sample that was scored \(inspect score run.json"):
+        read_responses(written(path, document))
 
 
 def test_words_align_by_fewest_edits_and_may_be_left_out() -> None:

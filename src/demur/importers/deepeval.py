@@ -65,7 +65,11 @@ class DeepevalRun(Importer):
                 one[name] = as_number(own if own is not None else (score.get(name) or {}).get("score"))
             made.append(one | {"confidence": one.get(confidence or "")})
         taken = {"id": "name", "system": "hyperparameters.model" if model else "", "target": "expected output"}
-        taken |= {"prediction": "actual output", "correct": f"metric {metric}", "failed": "error of the metric"}
+        taken |= {
+            "prediction": "actual output",
+            "correct": f"metric {metric}" if metric else "",
+            "failed": "error of the metric",
+        }
         taken["confidence"] = confidence or UNRANKED
         return [self.log(file, with_trials(made), taken, other_choices(offered, confidence, metrics, metric))]
 

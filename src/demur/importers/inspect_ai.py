@@ -158,6 +158,9 @@ class InspectLog(Importer):
     ) -> ImportedLog:
         read = SampleRows(file.name, choices)
         frame = frame_of(read.rows(samples, header.eval.model))
+        if frame.is_empty() and read.unscored:
+            rule = "holds no sample that was scored"
+            raise DataError(rule, where=f"{file.name}:", fix=f"inspect score {file.source.path.name} --scorer NAME")
         if frame.is_empty():
             fix = f"the run has the status {header.status}; was it ended before a sample was done?"
             raise DataError("holds no samples", where=f"{file.name}:", fix=fix)
@@ -241,23 +244,21 @@ class SampleRows:
         self._counts: Counter[str] = Counter()
 
     def rows(self, samples: Iterable[InspectSample], model: str) -> Iterator[Row]:
-        """The rows of samples, but for those whose grader failed."""
-        held: list[InspectSample] = []
+        """The rows of samples, but for those that nothing judges."""
         for sample in samples:
-            if self.scorer is None and not sample.scores:
-                held.append(sample)  # failed before a scorer was known
-                continue
-            if self.scorer is None:
-                self.scorers.update(dict.fromkeys(sample.scores or ()))
+            if self.scorer is None and sample.scores:
+                self.scorers.update(dict.fromkeys(sample.scores))
                 self.scorer = chosen("scorer", "scorer", list(self.scorers), self._asked, self.where)
-                yield from (self._row(one, model) for one in held)
-                held = []
             row = self._row(sample, model)
-            if row.get("unjudged"):
-                self._counts["unjudged"] += 1
+            if why := row.get("unjudged"):
+                self._counts[why] += 1
                 continue
             yield row
-        yield from (self._row(one, model) for one in held)
+
+    @property
+    def unscored(self) -> int:
+        """How many samples have no score."""
+        return self._counts["unscored"]
 
     def _row(self, sample: InspectSample, model: str) -> Row:
         row: Row = {"id": str(sample.id), "trial": sample.epoch, "input": _input_text(sample.input)}
@@ -269,7 +270,7 @@ class SampleRows:
             return row | {"failed": True}
         score = (sample.scores or {}).get(self.scorer or "")
         if score is None:
-            return row | {"unjudged": True} if self.scorer is not None else row | {"failed": True}
+            return row | {"unjudged": "unscored"}
         output = sample.output or ModelOutput()
         stop = output.choices[0].stop_reason if output.choices else None
         row["reason"] = score.reason
@@ -281,7 +282,7 @@ class SampleRows:
         if judged.get("abstained"):
             return row | judged
         if judged["correct"] is None:
-            return {"unjudged": True}
+            return {"unjudged": "ungraded"}
         answer = score.answer if score.answer is not None else _completion_text(output)
         row |= judged | {"prediction": answer}
         if isinstance(score.value, dict):
@@ -316,8 +317,9 @@ class SampleRows:
     def notes(self, where: str) -> list[str]:
         """What happened often enough to be said."""
         words = {
-            "unjudged": "{:,} samples are left out: their grader failed, so nothing judges them",
-            "partly": "{:,} samples are partly right (P) and count as wrong",
+            "ungraded": "samples left out, as their grader failed: {:,}",
+            "unscored": "samples left out, as they have no score: {:,}",
+            "partly": "samples that are partly right (P) and count as wrong: {:,}",
         }
         return [f"{where}: {words[name].format(count)}" for name, count in self._counts.items() if count]
 

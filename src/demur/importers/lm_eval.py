@@ -92,7 +92,8 @@ class HarnessLog(Importer):
                 try:
                     row = make(sample, judged, normalised=metric == "acc_norm")
                 except (KeyError, IndexError, ValueError, TypeError, AttributeError) as fault:
-                    raise DataError(f"sample {place} cannot be read: {fault}", where=f"{file.name}:") from None
+                    rule = f"sample {place} does not have the form of the first: {fault}"
+                    raise DataError(rule, where=f"{file.name}:", fix="a file has the samples of one task") from None
                 own = f" ({sample.filter})" if sample.filter != "none" and (generated or len(filters) > 1) else ""
                 yield {"id": str(sample.doc_id), "system": (model or file.stem) + own, **row}
 

@@ -13,7 +13,7 @@ from demur.core.io.columns import ALIASES
 from demur.errors import DataError
 from demur.importers.choices import ImportChoices
 from demur.importers.protocol import ForeignFile, ImportedLog, Importer, Row, chosen, delimited_rows
-from demur.importers.values import as_flag
+from demur.importers.values import as_flag, as_number
 
 ERROR = 2
 """The failureReason of an output that could not be had."""
@@ -120,7 +120,7 @@ class PromptfooResults(Importer):
 def _refuse_unjudged(results: Sequence[Row], where: str) -> None:
     """Refuses a file without results, and one whose results have no verdict."""
     if not results:
-        raise DataError("holds no results", where=where)
+        raise DataError("holds no results", where=where, fix="did promptfoo eval end?")
     if all(one["success"] is None for one in results):
         rule = "has no result that says whether it is a success"
         raise DataError(rule, where=where, fix="is it of another version? promptfoo export writes it again")
@@ -147,7 +147,7 @@ def _plain(result: Mapping[str, Any]) -> Row:
         "prompt": (result.get("prompt") or {}).get("label") or "",
         "output": output,
         "success": as_flag(result.get("success")),
-        "scores": result.get("namedScores") or {},
+        "scores": {name: as_number(one) for name, one in (result.get("namedScores") or {}).items()},
         "metadata": case.get("metadata") or {},
         "failed": failed or None,
         "abstained": None if failed else (refused or output in (None, "")) or None,
