@@ -4,16 +4,23 @@ import ctypes
 import os
 import select
 import socket
+import subprocess
 import sys
 from contextlib import closing
+from pathlib import Path
 
 import pytest
 
 from commands import run_in
 from demur.apps.cli.following import Stop
 from demur.apps.web.server import Address, listening_socket
+from demur.core.io.sources import opened
 from demur.core.io.writing import write_whole
-from demur.errors import UsageError
+from demur.core.shell import command_words, quoted_word
+from demur.errors import DataError, UsageError
+from demur.lab.dialogue.domain import TaskDomain
+from demur.lab.dialogue.managers import ManagerCommand
+from demur.nbest_lists.asr.scorers import command_parser
 
 LOG = b"id,target,prediction,confidence\r\n1,yes,yes,0.9\r\n2,no,yes,0.4\r\n"
 
@@ -59,3 +66,46 @@ def test_a_file_that_another_program_holds_open_is_named_and_nothing_is_left(tmp
     with pytest.raises(UsageError, match=r"page\.html cannot be written: the file is being used"):
         write_whole(tmp_path / "page.html", "text")
     assert list(tmp_path.iterdir()) == []
+
+
+def test_a_command_of_windows_keeps_its_backslashes_and_quotes_group_words(monkeypatch):
+    monkeypatch.setattr(sys, "platform", "win32")
+    typed = r"""C:\tools\parse.exe --lang en "C:\my grammars\a.toml" 'b c'"""
+    assert command_words(typed) == [r"C:\tools\parse.exe", "--lang", "en", r"C:\my grammars\a.toml", "b c"]
+    assert [quoted_word(name) for name in ("intent", "Top intent", 'a "b"')] == ["intent", '"Top intent"', r'"a \"b\""']
+
+
+def test_a_parser_and_a_manager_are_named_by_paths_of_windows(monkeypatch):
+    class Ended:
+        """A program of Windows that has ended: a write fails, though not as a broken pipe."""
+
+        stdin = stdout = property(lambda self: self)
+
+        def __init__(self, words, **_):
+            started.append(words)
+
+        def write(self, _):
+            raise OSError(22, "Invalid argument")
+
+        def poll(self):
+            return 3
+
+    started = []
+    monkeypatch.setattr(sys, "platform", "win32")
+    monkeypatch.setattr(subprocess, "Popen", Ended)
+    assert command_parser(r"C:\tools\parse.exe -x").command == (r"C:\tools\parse.exe", "-x")
+    manager = ManagerCommand(r"C:\tools\manage.exe --fast").new(TaskDomain.read("town"))
+    with pytest.raises(DataError, match=r"must answer each line with an act; it ended with exit code 3"):
+        manager.answer([])
+    assert started == [[r"C:\tools\manage.exe", "--fast"]]
+
+
+def test_a_log_whose_name_is_no_text_is_read_where_nobody_may_make_links(tmp_path, monkeypatch):
+    def refuse(*_):
+        raise OSError(1314, "a required privilege is not held by the client")
+
+    name = os.fsdecode(os.fsencode(tmp_path / "log") + b"\xff.csv")
+    Path(name).write_bytes(LOG)
+    monkeypatch.setattr(Path, "symlink_to", refuse)
+    with opened(name) as (source,):
+        assert source.path.read_bytes() == LOG

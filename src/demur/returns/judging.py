@@ -6,7 +6,6 @@ engines share these expressions; they differ only in how a fault is located.
 
 from __future__ import annotations
 
-import shlex
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -18,6 +17,7 @@ import polars as pl
 from demur.core.engines.engine import Lazy, acceptable, collect_frame, contains
 from demur.core.io.columns import likely_columns, lookalike
 from demur.core.io.tables import HEAVIEST, LABELS, ROW, SOURCE, as_text
+from demur.core.shell import quoted_word
 from demur.core.show.numbers import SUCH_ROWS, Wording, p_value, percent
 from demur.core.stats.calibration import ROUNDING
 from demur.errors import DataError
@@ -370,7 +370,7 @@ def _naming(parts: Sequence[str], columns: Mapping[str, str], names: Sequence[st
     free = [name for name in names if name not in columns.values()]
     likely = likely_columns(free, [part for part in parts if part not in columns])
     chosen = {part: likely.get(part, "COLUMN") for part in parts if part in likely or part in _NEEDED}
-    flags = " ".join(f"--map {part}={shlex.quote(name)}" for part, name in chosen.items())
+    flags = " ".join(f"--map {part}={quoted_word(name)}" for part, name in chosen.items())
     python = ", ".join(f'"{part}": "{name}"' for part, name in chosen.items())
     mapping = f"{flags}, or columns={{{python}}}"
     if "COLUMN" not in chosen.values():

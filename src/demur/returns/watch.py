@@ -114,7 +114,7 @@ def _read_index(folder: Path) -> dict[str, str]:
     if not path.exists():
         return {}
     try:
-        found = json.loads(path.read_text())
+        found = json.loads(path.read_text(encoding="utf-8"))
     except ValueError:
         found = None
     if not isinstance(found, dict):

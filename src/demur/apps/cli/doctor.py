@@ -160,7 +160,7 @@ def _numbers(version: str) -> tuple[int, ...]:
 def _first_line(*command: str) -> str:
     """The first line that a program prints, or nothing where it is missing or fails."""
     try:
-        done = subprocess.run(command, capture_output=True, text=True, timeout=20, check=True)
+        done = subprocess.run(command, capture_output=True, text=True, errors="replace", timeout=20, check=True)
     except (OSError, subprocess.SubprocessError):
         return ""
     return (done.stderr or done.stdout).partition("\n")[0]

@@ -480,7 +480,8 @@ def page_that_opens(address: str) -> Iterator[Path]:
     """A file that only its owner can read and that leads on to a link: arguments of programs are seen by all users."""
     with TemporaryDirectory(prefix="demur-") as folder:
         page = Path(folder) / "open.html"
-        page.write_text(f'<!doctype html><meta http-equiv="refresh" content="0; url={escape(address)}">')
+        content = f'<!doctype html><meta http-equiv="refresh" content="0; url={escape(address)}">'
+        page.write_text(content, encoding="utf-8")
         yield page
 
 

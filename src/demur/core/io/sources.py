@@ -171,7 +171,10 @@ def _linked(path: Path) -> Iterator[Path]:
     """Gives a link to a file under a name of ASCII with the same endings; Polars does not take surrogates."""
     with tempfile.TemporaryDirectory(prefix="demur-") as folder:
         link = Path(folder) / f"link{_ascii_endings(path)}"
-        link.symlink_to(path.resolve())
+        try:
+            link.symlink_to(path.resolve())
+        except OSError:  # on Windows not everybody may make links
+            shutil.copyfile(path, link)
         yield link
 
 

@@ -7,7 +7,6 @@ decides on one of a few actions. Two states and two kinds of policies give the f
 from __future__ import annotations
 
 import json
-import shlex
 import subprocess
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field
@@ -18,6 +17,7 @@ from typing import Any, Literal, Protocol, TypeAlias, get_args
 
 import msgspec
 
+from demur.core.shell import command_words
 from demur.errors import DataError, UsageError
 from demur.lab.dialogue.channel import Hypotheses, acts_text
 from demur.lab.dialogue.domain import THIS, WELCOME, Prompt, TaskDomain, UserActs
@@ -401,7 +401,7 @@ class ManagerCommand:
     def _answer(self, line: dict[str, Any]) -> str:
         if self._process is None:
             try:
-                words = shlex.split(self.command)
+                words = command_words(self.command)
                 pipes: dict[str, Any] = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
                 self._process = subprocess.Popen(words, text=True, encoding="utf-8", bufsize=1, **pipes)
             except (OSError, ValueError, IndexError):
@@ -415,7 +415,7 @@ class ManagerCommand:
         try:
             process.stdin.write(json.dumps(line) + "\n")
             answer = process.stdout.readline()
-        except BrokenPipeError:
+        except OSError:  # the program has ended; Windows does not call it a broken pipe
             answer = ""
         if not answer.strip():
             code = process.poll()

@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from demur.core.acts import Slot, parse_acts
 from demur.core.arrays import round_sums
+from demur.core.shell import command_words
 from demur.errors import DataError, UsageError
 from demur.nbest_lists.asr.grammar import Grammar, bundled
 from demur.nbest_lists.asr.networks import Sentence, nbest, network_of
@@ -67,7 +68,7 @@ def command_parser(command: str) -> CommandParser:
     ('my-parser', '--lang', 'en')
     """
     try:
-        words = shlex.split(command)
+        words = command_words(command)
     except ValueError as error:
         raise UsageError(f"the parser's command cannot be split into words: {error}; got: {command}") from None
     if not words:
