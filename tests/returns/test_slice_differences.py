@@ -9,7 +9,7 @@ from scipy.stats import binom, fisher_exact
 
 from demur.core.stats.intervals import fisher, newcombe, wilson
 from demur.errors import DataError
-from demur.returns.slices import OUT_OF_SCOPE, _CountedSlice, _WeighedSlice, _Whole, slice_columns, slice_differences
+from demur.returns.slices import OUT_OF_SCOPE, SliceOfRows, WeighedSlice, WholeSystem, slice_columns, slice_differences
 from demur.returns.table import Reading, responses
 from reference import slices as plain
 
@@ -233,9 +233,9 @@ def test_the_tests_are_a_frame_and_plain_values():
 
 
 def test_counts_and_rows_give_the_same_areas():
-    whole = _Whole("system", simulated(np.random.default_rng(4), n=200).frame, 0.5)
+    whole = WholeSystem("system", simulated(np.random.default_rng(4), n=200).frame, 0.5)
     places = np.flatnonzero((whole.frame["group"] == "c").to_numpy())
-    counted, weighed = (kind(whole, places).area() for kind in (_CountedSlice, _WeighedSlice))
+    counted, weighed = (kind(whole, places).area() for kind in (SliceOfRows, WeighedSlice))
     assert counted[:2] == pytest.approx(weighed[:2], rel=1e-12)
     assert counted[2](0.9) == pytest.approx(weighed[2](0.9), rel=1e-9)
     assert counted[3] == pytest.approx(weighed[3], rel=1e-9)

@@ -486,6 +486,8 @@ class ReportAnalyses:
     gold: GoldStudies | None = None
     omitted: tuple[tuple[str, str], ...] = ()
     """Analyses that failed although there is data of the kind, and why."""
+    unreachable: tuple[tuple[str, str], ...] = ()
+    """Sections that rows in memory would have and a lake has not, and why."""
 
 
 @dataclass(slots=True)
@@ -514,7 +516,7 @@ def analyse_tables(mixture: Mixture, options: ReportOptions, *, step: Step = sil
         rows = {one.system: Rows.from_frame(mixture.responses.of(one.system).frame) for one in answers.evaluations}
         systems = replace(mixture.responses, frame=mixture.responses.frame.select("system"))
         mixture = replace(mixture, responses=systems)
-        answers = replace(answers, calibrations=_calibrations(answers.evaluations, rows))
+        answers = replace(answers, calibrations=calibrations_of(answers.evaluations, rows))
     step("N-best lists", 1, 4)
     lists, compared = _analyse_lists(mixture, options, omissions)
     step("outcomes", 2, 4)
@@ -539,12 +541,12 @@ def _analyse_answers(responses: Responses, options: ReportOptions, omissions: Om
         if options.pair_by:  # as it was asked for, or not at all
             compared = compare(answers, matched=True, by_row=options.pair_by == BY_ROW, **settings)
         else:
-            compared = omissions.attempt("comparison", lambda: _paired_if_possible(compare, answers, settings))
+            compared = omissions.attempt("comparison", lambda: paired_if_possible(compare, answers, settings))
     if compared is not None and not any(compared.dropped.values()):
         evaluations = Evaluations(compared.evaluations)
     else:
         evaluations = evaluate(responses, measures=measures, step=step, **options.sampling)
-    advice = tuple(_advise(one.sample, one.system, options) for one in evaluations)
+    advice = tuple(advise(one.sample, one.system, options) for one in evaluations)
     thresholds = {one.system: one.shown.threshold for one in advice}
     columns = slice_columns(responses) if options.by is None else options.by
     step("slices", 0, 1)
@@ -560,14 +562,14 @@ def _analyse_answers(responses: Responses, options: ReportOptions, omissions: Om
     )
 
 
-def _calibrations(evaluations: Evaluations, rows: Mapping[str, Rows]) -> tuple[Calibration, ...]:
+def calibrations_of(evaluations: Evaluations, rows: Mapping[str, Rows]) -> tuple[Calibration, ...]:
     """What recalibrating would do to each system whose confidences are probabilities and differ."""
     ranked = (one for one in evaluations if one.sample.sweep.threshold.size > 1)
     found = (calibration(one, rows[one.system]) for one in ranked)
     return tuple(one for one in found if one is not None)
 
 
-def _paired_if_possible(comparing: Callable[..., Any], table: Any, settings: dict[str, Any]) -> Any:
+def paired_if_possible(comparing: Callable[..., Any], table: Any, settings: dict[str, Any]) -> Any:
     """Systems compared in pairs by id where they share some and agree on the targets, otherwise unpaired."""
     try:
         return comparing(table, matched=True, **settings)
@@ -592,11 +594,11 @@ def _drifts(responses: Responses, options: ReportOptions, omissions: Omissions) 
         halves = omissions.attempt("halves by time", partial(halves_by_time, responses.of(system)))
         if halves is not None:
             old, new, notes = halves
-            found.append((system, replace(drift(old, new, aim=_aim(old, options), **options.sampling), notes=notes)))
+            found.append((system, replace(drift(old, new, aim=aim_of(old, options), **options.sampling), notes=notes)))
     return tuple(found)
 
 
-def _aim(old: Log, options: ReportOptions) -> Aim:
+def aim_of(old: Log, options: ReportOptions) -> Aim:
     """The promise that is made on the first half and checked on the last; none where no threshold keeps it."""
     if options.cost_ratio is not None:
         return Aim()
@@ -613,7 +615,7 @@ def _aim(old: Log, options: ReportOptions) -> Aim:
     return Aim() if choice is None or math.isnan(choice.threshold) else aim
 
 
-def _advise(sample: Sample, system: str, options: ReportOptions) -> Advice:
+def advise(sample: Sample, system: str, options: ReportOptions) -> Advice:
     """The thresholds for one system: the one asked for, or a promise, a limit on errors and one on non-returns."""
     floor = float(sample.sweep.withheld / sample.sweep.total)
     if options.cost_ratio is not None:
@@ -645,7 +647,7 @@ def _analyse_lists(
     compared: NBestComparison | None = None
     if len(table.systems) > 1:
         name = "comparison of N-best lists"
-        compared = omissions.attempt(name, lambda: _paired_if_possible(compare_lists, table, {"settings": settings}))
+        compared = omissions.attempt(name, lambda: paired_if_possible(compare_lists, table, {"settings": settings}))
     return evaluate_nbest(table, settings=settings) if compared is None else None, compared
 
 

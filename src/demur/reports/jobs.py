@@ -4,6 +4,7 @@ Only light modules are imported here, as every command loads this one for its he
 """
 
 from collections.abc import Mapping, Sequence
+from dataclasses import asdict
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from demur.core.jobs import Job, Option, job
@@ -13,6 +14,7 @@ from demur.core.options import (
     Level,
     OutcomeColumn,
     Replicates,
+    Sampling,
     Seed,
     Tables,
     TrialX,
@@ -26,9 +28,11 @@ from demur.returns.options import (
     OUT_OF_SCOPE,
     WITHHELD,
     Columns,
+    EngineName,
     MissingConfidence,
     OutOfScope,
     PairBy,
+    SparkMaster,
     Withheld,
     key_columns,
     labels,
@@ -111,6 +115,8 @@ def report(
     out_of_scope: OutOfScope = OUT_OF_SCOPE,
     withheld: Withheld = WITHHELD,
     missing_confidence: MissingConfidence = "error",
+    engine: EngineName = "auto",
+    spark_master: SparkMaster = None,
     level: Level = 0.95,
     replicates: Replicates = 1000,
     seed: Seed = 0,
@@ -124,26 +130,25 @@ def report(
     slice by, by default all that suit. Thresholds are advised for a cost ratio, a limit on errors (promised with
     `delta`) or on non-returns; by default one is looked for that promises at most 5 % errors.
 
+    Answers in folders and URLs of Parquet, and in lazy frames, are counted by an engine, each a system unless a column
+    names systems. What cannot be computed there is named in the report, with the reason.
+
     The report has `.html()`, `.markdown()`, `.to_dict()` and `.save("report.html")`.
     """
-    from demur.reports.analyses import MixtureReading, ReportOptions, analyse_tables, read_mixture
+    from demur.reports.analyses import MixtureReading, ReportOptions
+    from demur.reports.lakes import analyse
     from demur.reports.report import report_of
+    from demur.returns.counting import Counting
 
+    aim: Any = {"cost_ratio": cost_ratio, "max_error": max_error, "delta": delta, "max_nonreturn": max_nonreturn}
     options = ReportOptions(
+        **aim,
         at=at_nonreturn,
         by=(by,) if isinstance(by, str) else None if by is None else tuple(by),
-        cost_ratio=cost_ratio,
-        max_error=max_error,
-        delta=delta,
-        max_nonreturn=max_nonreturn,
         pair_by=key_columns(pair_by),
         examples=examples,
-        level=level,
-        replicates=replicates,
-        seed=seed,
+        **asdict(Sampling(level, replicates, seed)),
     )
-    options.check()
-    step("reading", 0, 1)
     reading = MixtureReading(
         kinds=dict(kinds or {}),
         columns=dict(columns or {}),
@@ -157,8 +162,8 @@ def report(
         y=y,
         pack_inputs="input" not in (options.by or ()),
     )
-    found = analyse_tables(read_mixture(*_as_tables(data, classes), reading=reading), options, step=step)
-    return report_of(found, title=title, brief=brief)
+    how = Counting(engine=engine, spark_master=spark_master)
+    return report_of(analyse(_as_tables(data, classes), reading, options, how, step), title=title, brief=brief)
 
 
 def _as_tables(data: tuple[Any, ...], classes: Sequence[str] | None) -> Sequence[Any]:

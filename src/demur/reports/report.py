@@ -352,7 +352,7 @@ def _other_sections(analyses: ReportAnalyses) -> tuple[Sequence[Presentation], d
 
 
 def _default_title(analyses: ReportAnalyses) -> str:
-    names = analyses.mixture.responses.systems if analyses.mixture.responses is not None else ()
+    names = [one.system for one in analyses.answers.evaluations] if analyses.answers is not None else []
     if len(names) == 1:
         return f"Report on {names[0]}"
     return f"Report on {len(names)} systems" if names else "Report"

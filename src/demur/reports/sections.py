@@ -528,6 +528,7 @@ def making_section(analyses: ReportAnalyses, notes: Sequence[str], signatures: S
         tables=(
             *([ResultTable("Files", file_columns, file_rows)] if files else []),
             _row_table(analyses),
+            *_unreachable_table(analyses),
             ResultTable("Software", ("package", "version"), tuple(versions.items())),
         ),
         figures=(),
@@ -541,10 +542,18 @@ def making_section(analyses: ReportAnalyses, notes: Sequence[str], signatures: S
                 "at_nonreturn": options.at,
                 "versions": versions,
             },
+            **({"not_in_this_report": dict(analyses.unreachable)} if analyses.unreachable else {}),
         },
         notes=tuple(notes),
         signatures=tuple(signatures),
     )
+
+
+def _unreachable_table(analyses: ReportAnalyses) -> list[ResultTable]:
+    """What cannot be computed where the rows are, and why."""
+    if not analyses.unreachable:
+        return []
+    return [ResultTable("Not in this report, as an engine counted the rows", ("section", "why"), analyses.unreachable)]
 
 
 def _versions() -> dict[str, str]:
@@ -562,10 +571,12 @@ def _row_table(analyses: ReportAnalyses) -> ResultTable:
     """How many rows there are of each kind, by system or study."""
     mixture = analyses.mixture
     rows: list[tuple[str, str, str]] = []
-    for kind, table in (("responses", mixture.responses), ("N-best lists", mixture.lists)):
-        if table is not None:
-            counts = table.frame["system"].value_counts().sort("system")
-            rows += [(kind, name, f"{count:,}") for name, count in counts.iter_rows()]
+    if analyses.answers is not None:
+        counts = {one.system: one.n for one in analyses.answers.evaluations}
+        rows += [("responses", name, f"{counts[name]:,}") for name in sorted(counts)]
+    if mixture.lists is not None:
+        lists = mixture.lists.frame["system"].value_counts().sort("system")
+        rows += [("N-best lists", name, f"{count:,}") for name, count in lists.iter_rows()]
     if mixture.dialogues is not None:
         rows.append(("dialogues", mixture.dialogues.outcome, f"{len(mixture.dialogues):,}"))
     rows += [("trials", study.study, f"{len(study):,}") for study in mixture.trials]

@@ -39,7 +39,14 @@ from demur.core.io.tables import ROW, Request
 from demur.core.show.results import Step, path_text, silent
 from demur.core.stats.sweep import Sweep, all_counts, sweep_groups
 from demur.errors import DataError, UsageError
-from demur.returns.engine_judging import MARKS_OF_INPUTS, STRATA_SET_ASIDE, LazyResponses, judge_lazily
+from demur.returns.engine_judging import (
+    INPUT_PART,
+    LISTS_PART,
+    MARKS_OF_INPUTS,
+    STRATA_SET_ASIDE,
+    LazyResponses,
+    judge_lazily,
+)
 from demur.returns.judging import slice_values
 from demur.returns.measures import term_measures
 from demur.returns.options import EngineChoice
@@ -83,6 +90,34 @@ class Counting:
     """What a system is called that no column names, in place of the name of its files."""
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class Lake:
+    """A log of one system that lies elsewhere and is counted there, with how it is read: a run that was linked."""
+
+    name: str
+    sources: tuple[str, ...]
+    reading: Reading
+    engine: EngineChoice
+    refuse_changes: Callable[[], None] = lambda: None
+    """Refuses the log where it is no longer what it was."""
+
+    def reading_for(self, asked: Reading) -> Reading:
+        """How it is read, with what is asked besides: further columns and conditions, and what pairs its inputs."""
+        where = tuple(dict.fromkeys((*self.reading.where, *asked.where)))
+        return replace(self.reading, where=where, keep=asked.keep, pair_by=asked.pair_by)
+
+
+def lakes_in(data: Sequence[Any]) -> tuple[Lake, ...]:
+    """The lakes among what is given; they are not mixed with anything else."""
+    lakes = tuple(one for one in data if isinstance(one, Lake))
+    if lakes and len(lakes) < len(data):
+        raise UsageError(
+            f'the run "{lakes[0].name}" is linked, so it is counted where it lies, not beside what is in memory: link '
+            "both, or add both"
+        )
+    return lakes
+
+
 @dataclass(frozen=True, slots=True)
 class CountedLabels:
     """Labels counted inside an engine: the cells of each system, and what there is to say of them."""
@@ -97,6 +132,8 @@ def engine_for(data: Sequence[Any], how: Counting, *, apart: bool = False) -> st
     """The engine to count files in; None for memory. Several files may be parts of one log, unless they are `apart`."""
     if how.spark_master is not None and how.engine not in ("auto", "spark"):
         raise UsageError("`spark_master` goes with `engine` spark")
+    if lakes := lakes_in(data):
+        return _engine_of_lakes(lakes, how)
     if how.engine == "memory":
         return None
     if how.engine == "auto":
@@ -105,6 +142,15 @@ def engine_for(data: Sequence[Any], how: Counting, *, apart: bool = False) -> st
         files = [str(one) for one in data if isinstance(one, str | Path)]
         return "polars" if len(files) == len(data) and _too_much_for_memory(files, apart) else None
     return how.engine
+
+
+def _engine_of_lakes(lakes: Sequence[Lake], how: Counting) -> str:
+    """The engine that is asked for, otherwise that with which the first run was linked."""
+    if how.engine == "memory":
+        raise UsageError(f'the run "{lakes[0].name}" is linked: an engine counts it where it lies, not `engine` memory')
+    if how.engine != "auto":
+        return how.engine
+    return "spark" if how.spark_master is not None else lakes[0].engine
 
 
 def _too_much_for_memory(files: list[str], apart: bool) -> bool:
@@ -135,26 +181,47 @@ def count(
     data: Sequence[Any], reading: Reading, how: Counting, *, by: str | None = None, step: Step = silent
 ) -> SweepFile | None:
     """The tallies of files or of a lazy frame, counted by an engine; None for data that memory is to count."""
+    if len(lakes := lakes_in(data)) > 1:
+        several = [count((one,), reading, how, by=by, step=step) for one in lakes]
+        return _joined_counts([one for one in several if one is not None])
     with judged_in_engine(data, reading, how, by=by, step=step) as found:
         if found is None:
             return None
         judged, log = found
         made = tallies(judged, exact_up_to=how.exact_up_to, step=step)
-    if how.name is not None:
-        made = [one.named(how.name) for one in made]
+    if (name := how.name or next((one.name for one in lakes), None)) is not None:
+        made = [one.named(name) for one in made]
     return SweepFile(tuple(made), rules_of(reading), log.sources, (*log.notes, *judged.notes), judged.warnings)
+
+
+def _joined_counts(several: Sequence[SweepFile]) -> SweepFile:
+    """The tallies of several logs, each a system."""
+    every = tuple(tally for one in several for tally in one.tallies)
+    sources, notes, warnings = (
+        _merged([getattr(one, part) for one in several]) for part in ("sources", "notes", "warnings")
+    )
+    return SweepFile(every, several[0].reading, sources, notes, warnings)
+
+
+def _merged(lines: Sequence[tuple[str, ...]]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(chain.from_iterable(lines)))
 
 
 def count_labels(data: Sequence[Any], reading: Reading, how: Counting, *, step: Step = silent) -> CountedLabels | None:
     """How often each label was predicted where another was right, counted by an engine; None as for `count`."""
+    if len(lakes := lakes_in(data)) > 1:
+        parts = [one for lake in lakes if (one := count_labels((lake,), reading, how, step=step)) is not None]
+        every = {name: cells for one in parts for name, cells in one.cells.items()}
+        notes, warnings = _merged([one.notes for one in parts]), _merged([one.warnings for one in parts])
+        return CountedLabels(every, any(one.clustered for one in parts), notes, warnings)
     with judged_in_engine(data, reading, how, labels=True, step=step) as found:
         if found is None:
             return None
         judged, log = found
         cells = label_cells(judged, step=step)
-    if how.name is not None:
+    if (name := how.name or next((one.name for one in lakes), None)) is not None:
         (table,) = cells.values()
-        cells = {how.name: table.with_columns(system=pl.lit(how.name))}
+        cells = {name: table.with_columns(system=pl.lit(name))}
     return CountedLabels(cells, judged.clustered, (*log.notes, *judged.notes), judged.warnings)
 
 
@@ -181,10 +248,14 @@ def judged_in_engine(
     labels: bool = False,
     dialogues: bool = False,
     pairing: bool = False,
+    shown: Sequence[str] | None = None,
     started: Engine | None = None,
     step: Step,
 ) -> Iterator[tuple[LazyResponses, EngineLog] | None]:
     """The rows judged in an engine; a failure of the engine is laid at the part that caused it."""
+    data, reading, how = _where_it_lies(data, reading, how)
+    if shown is not None:
+        reading = replace(reading, keep=(*reading.keep, INPUT_PART, LISTS_PART, *shown))
     log = engine_log(data, reading.request(), how, step, started)
     if log is None:
         yield None
@@ -198,12 +269,34 @@ def judged_in_engine(
             labels=labels,
             dialogues=dialogues,
             pairing=pairing,
+            shown=shown,
             check_ids=how.check_ids,
             where=log.where,
             names=log.names,
         )
         refuse_several(how.name, sorted(judged.survey["system"].unique()))
         yield judged, log
+
+
+def _where_it_lies(data: Sequence[Any], reading: Reading, how: Counting) -> tuple[Sequence[Any], Reading, Counting]:
+    """A lake as its files, with how it is read and counted; anything else as it is."""
+    if not (lakes := lakes_in(data)):
+        return data, reading, how
+    (lake,) = lakes
+    lake.refuse_changes()
+    engine: Any = engine_for(data, how)
+    return lake.sources, lake.reading_for(reading), replace(how, engine=engine, unnamed=lake.name)
+
+
+@contextmanager
+def rows_in_engine(data: Sequence[Any], reading: Reading, how: Counting) -> Iterator[Lazy]:
+    """The rows of a log as they are in an engine, with the columns that a reading keeps."""
+    data, reading, how = _where_it_lies(data, reading, how)
+    log = engine_log(data, reading.request(), how, silent)
+    if log is None:
+        raise UsageError("no engine counts these rows: give Parquet files, a folder, a URL or a lazy frame")
+    with blaming(log):
+        yield nw.from_native(log.rows).lazy()
 
 
 @contextmanager

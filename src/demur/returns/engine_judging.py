@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any
@@ -38,6 +38,12 @@ _TEXTS = ("system", "id", "dialogue", "prediction", "target")
 MARKS_OF_INPUTS = ("id_mark", "input_mark")
 """Columns whose sums agree where systems have the same ids, and the same targets with them."""
 
+SHOWN = "shown:"
+"""How the names of columns begin that are there to be looked at."""
+
+INPUT_PART, LISTS_PART = "input", "nbest"
+"""Parts that are read only where rows are looked at."""
+
 _SPELLED = nw.col("target").str.starts_with("[") & nw.col("target").str.ends_with("]")
 
 
@@ -53,6 +59,8 @@ class StagedLog:
     notes: tuple[str, ...]
     trials: bool = False
     """Whether rows have an id and a trial."""
+    shown: tuple[str, ...] = ()
+    """Columns that are carried along to be shown, as they are named in `frame`."""
 
     def __contains__(self, part: str) -> bool:
         return part in self.cells
@@ -76,7 +84,7 @@ class LazyResponses:
 
     `frame` has the columns answered, right, failed, out_of_scope, confidence (null without an answer), and where they
     apply system, slice, weight, bucket and least (see `add_buckets`), actual and predicted; to be paired also id, unit
-    and the marks of `MARKS_OF_INPUTS`. `survey` has a row per system and slice.
+    and the marks of `MARKS_OF_INPUTS`; to be shown those of `LazyRows`. `survey` has a row per system and slice.
     """
 
     frame: Lazy
@@ -125,6 +133,7 @@ def judge_lazily(
     labels: bool = False,
     dialogues: bool = False,
     pairing: bool = False,
+    shown: Sequence[str] | None = None,
     check_ids: bool = False,
     where: str = "data",
     names: Collection[str] = (),
@@ -132,20 +141,22 @@ def judge_lazily(
     """Judges the rows of a lazy frame where they are; with `labels` the columns actual and predicted are there too.
 
     With `dialogues` their names are, null where a row has none. For `pairing` rows with ids always have buckets, and
-    what shows whether systems have the same inputs in them.
+    what shows whether systems have the same inputs in them. `shown` are further columns to look at rows with, which are
+    read only where rows are fetched; their labels, inputs and lists come along.
     `names` are all columns of the log, where the frame holds but those that are needed.
 
     >>> rows = pl.LazyFrame({"target": ["a", "b"], "prediction": ["a", "a"], "confidence": [0.9, 0.4]})
     >>> judge_lazily(rows, reading=Reading()).survey["right"].to_list()
     [1]
     """
-    stage = _stage_columns(nw.from_native(frame).lazy(), reading, by, where, tuple(names))
+    stage = _stage_columns(nw.from_native(frame).lazy(), reading, by, where, tuple(names), shown)
     judged = judging.judge_rows(stage.frame, reading.rules(), stage.cells.columns, lists=stage.lists)
     survey = _survey_of(judged, stage, reading, system=system, by=by)
     if survey.counts.get("placeholders") and (no_answers := placeholder_labels(judged, lists=stage.lists)):
         more = replace(reading, withheld=(*reading.withheld, *no_answers))
-        how: dict[str, Any] = {"labels": labels, "dialogues": dialogues, "pairing": pairing, "names": names}
-        return judge_lazily(frame, reading=more, system=system, by=by, where=where, check_ids=check_ids, **how)
+        how: dict[str, Any] = {"labels": labels, "dialogues": dialogues, "pairing": pairing, "shown": shown}
+        about: dict[str, Any] = {"by": by, "where": where, "names": names, "check_ids": check_ids}
+        return judge_lazily(frame, reading=more, system=system, **how, **about)
     amended = _amend(judged, survey, stage, reading)
     if amended.rows is not judged:
         rows, judged = survey.counts["rows"], amended.rows
@@ -163,6 +174,8 @@ def judge_lazily(
             columns[name] = nw.col(name)
     if labels:
         columns |= _labelled(stage)
+    if shown is not None:
+        columns |= _texts_shown(stage)
     if dialogues and "dialogue" in stage:
         columns["dialogue"] = nw.col("dialogue")
     if trials := _repeats_ids(survey, judged, stage):
@@ -180,11 +193,19 @@ def judge_lazily(
     return LazyResponses(judged.select(**columns), survey.table, by, survey.clustered, only, trials, notes, warnings)
 
 
-def _stage_columns(frame: Lazy, reading: Reading, by: str | None, where: str, names: tuple[str, ...]) -> StagedLog:
+def _stage_columns(
+    frame: Lazy,
+    reading: Reading,
+    by: str | None,
+    where: str,
+    names: tuple[str, ...],
+    shown: Sequence[str] | None,
+) -> StagedLog:
     with as_engine_fault(where):
         schema = dict(frame.collect_schema())
     names = names or tuple(schema)
-    resolution = resolve(names, reading.columns, parts=parts_wanted((), reading.where), where=f"{where}:")
+    bulky = () if shown is None else (INPUT_PART, LISTS_PART)
+    resolution = resolve(names, reading.columns, parts=parts_wanted(bulky, reading.where), where=f"{where}:")
     columns = LazyColumns(schema, resolution.columns, where, names)
     asked = [by, *(name for name, _ in reading.where)]
     refuse_patterns([*columns.columns.values(), *(name for name in asked if name in names)], where)
@@ -219,8 +240,26 @@ def _stage_columns(frame: Lazy, reading: Reading, by: str | None, where: str, na
     for name, value in reading.where:
         column = column_named(name, names, columns.columns, where)
         frame = frame.filter(has_value(column, schema[column], value, f"{where}: {column}"))
-    rows = frame.select(**selected, **faults)
-    return StagedLog(rows, columns, lists, tuple(faults), resolution.notes, "trial" in selected)
+    carried = {} if shown is None else _carried(columns, shown)
+    rows = frame.select(**selected, **faults, **carried)
+    return StagedLog(rows, columns, lists, tuple(faults), resolution.notes, "trial" in selected, tuple(carried))
+
+
+def _carried(columns: LazyColumns, shown: Sequence[str]) -> dict[str, nw.Expr]:
+    """The columns that rows are shown with: inputs, lists and further ones, as they are."""
+    bulky = {SHOWN + part: columns.columns[part] for part in (INPUT_PART, LISTS_PART) if part in columns}
+    return {name: nw.col(column) for name, column in {**bulky, **{SHOWN + name: name for name in shown}}.items()}
+
+
+def _texts_shown(stage: StagedLog) -> dict[str, Any]:
+    """The id, the labels and the further columns of rows that are looked at."""
+    found = {name: nw.col(name) for name in stage.shown}
+    for part in ("id", "prediction"):
+        found[SHOWN + part] = nw.col(part) if part in stage else nw.lit(None, dtype=nw.String)
+    if "target" in stage:
+        labels = nw.col("acceptable" if stage.lists else "target")
+        found |= {SHOWN + "target": labels, SHOWN + "outside": nw.col("outside")}
+    return found
 
 
 def _label_lists(columns: LazyColumns) -> nw.Expr:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
@@ -117,12 +118,23 @@ def _surest(responses: Responses, kind: Flags, confidence: NDArray[np.float64], 
     near = near.with_columns(pl.Series("demur:sure", confidence[places]))
     keys = ["id", "prediction", *(["input"] if "input" in near.columns else [])]
     first = near.select(pl.arg_sort_by("demur:sure", *keys, descending=[True, *(False for _ in keys)], nulls_last=True))
-    examples = []
-    for row in near[first.to_series().head(n)].iter_rows(named=True):
-        target = None if row["target"] is None else tuple(_cut(label) or "" for label in row["target"])
-        texts, nbest = (_cut(row["id"]), _cut(row.get("input"))), _hypotheses(row.get("nbest"))
-        examples.append(Example(*texts, target, _cut(row["prediction"]), float(row["confidence"]), nbest))
-    return tuple(examples)
+    return tuple(map(example_of, near[first.to_series().head(n)].iter_rows(named=True)))
+
+
+def example_of(row: Mapping[str, Any]) -> Example:
+    """A judged row as an example, its texts cut."""
+    target = None if row["target"] is None else tuple(_cut(label) or "" for label in row["target"])
+    texts, nbest = (_cut(row["id"]), _cut(row.get("input"))), _hypotheses(row.get("nbest"))
+    return Example(*texts, target, _cut(row["prediction"]), float(row["confidence"]), nbest)
+
+
+def most_confused(counts: pl.DataFrame, n: int) -> tuple[Confused, ...]:
+    """The most frequent pairs of labels; `counts` has the columns actual, prediction, n and returned."""
+    top = counts.filter(pl.col("n") > 1).sort(["n", "actual", "prediction"], descending=[True, False, False]).head(n)
+    return tuple(
+        Confused(_cut(actual) or "", _cut(predicted) or "", count, shown)
+        for actual, predicted, count, shown in top.select("actual", "prediction", "n", "returned").iter_rows()
+    )
 
 
 def _cut(text: str | None) -> str | None:
@@ -165,11 +177,7 @@ def _confusions(frame: pl.DataFrame, returned: Flags, n: int) -> tuple[Confused,
         known=pl.col("answered") & ~pl.col("right") & (pl.col("target").list.len() == 1),
     ).filter(pl.col("known") & pl.col("prediction").is_not_null())
     counts = wrong.group_by("actual", "prediction").agg(pl.len().alias("n"), pl.col("returned").sum())
-    top = counts.filter(pl.col("n") > 1).sort(["n", "actual", "prediction"], descending=[True, False, False]).head(n)
-    return tuple(
-        Confused(_cut(actual) or "", _cut(predicted) or "", count, shown)
-        for actual, predicted, count, shown in top.iter_rows()
-    )
+    return most_confused(counts, n)
 
 
 @dataclass(frozen=True, eq=False)

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import asdict, astuple, dataclass
 from functools import cached_property, partial
 from typing import Any, Literal
@@ -170,16 +171,25 @@ def slice_differences(
             raise unknown_column(column, responses.frame.columns, "slices")
         if (values := responses.frame[column].n_unique()) > MOST_SLICES:
             raise too_many_slices(column, values)
+    names = responses.systems
+    wholes = [WholeSystem(name, responses.of(name).frame, thresholds.get(name, math.nan)) for name in names]
+    pairs = [(whole, column) for whole in wholes for column in columns]
+    return compare_slices(pairs, thresholds, level=level, least=least)
+
+
+def compare_slices(
+    cuts: Sequence[tuple[WholeSystem, str]], thresholds: Mapping[str, float], *, level: float, least: int
+) -> SliceDifferences:
+    """Every slice of systems cut by columns against the rest, corrected for all tests made."""
     tests: list[_Tested] = []
     untested: list[Untested] = []
-    for system in responses.systems:
-        whole = _Whole(system, responses.of(system).frame, thresholds.get(system, math.nan))
-        for column in columns:
-            found, left = _column(whole, column, least)
-            tests += found
-            untested += left
+    for whole, column in cuts:
+        found, left = _column(whole, column, least)
+        tests += found
+        untested += left
     corrected = [test.corrected(len(tests), level) for test in tests]
     ordered = sorted(corrected, key=lambda test: (test.p_adjusted, test.p, -abs(test.difference)))
+    columns = dict.fromkeys(column for _, column in cuts)
     return SliceDifferences(tuple(ordered), tuple(untested), tuple(columns), dict(thresholds), level)
 
 
@@ -188,7 +198,7 @@ AREA_LEVELS = 20_000
 
 
 @dataclass(frozen=True, eq=False)
-class _Whole:
+class WholeSystem:
     """All rows of a system, as far as every slice needs them."""
 
     system: str
@@ -197,7 +207,18 @@ class _Whole:
 
     @cached_property
     def rows(self) -> Rows:
+        """The rows as arrays."""
         return Rows.from_frame(self.frame)
+
+    @cached_property
+    def n(self) -> int:
+        """How many rows there are."""
+        return self.rows.n
+
+    @cached_property
+    def times(self) -> Array | None:
+        """How many inputs each row stands for; None where it stands for one."""
+        return None
 
     @cached_property
     def alike(self) -> bool:
@@ -206,10 +227,12 @@ class _Whole:
 
     @cached_property
     def sweep(self) -> Sweep:
+        """The sweep of all rows, at levels that all slices share."""
         return self.rows.sweep().coarsened(AREA_LEVELS)
 
     @cached_property
     def cell(self) -> NDArray[np.int64]:
+        """The cell of each row."""
         return self.rows.cells(self.sweep.threshold)
 
     @cached_property
@@ -236,23 +259,45 @@ class _Whole:
     @cached_property
     def area_variance(self) -> float:
         """The variance of what rows that count alike add to the area."""
-        return _spread(self.area_pull, self.counts) / (self.cell.size - 1)
+        return _spread(self.area_pull, self.counts) / (self.n - 1)
 
     def part(self, counts: Array | NDArray[np.int64], n: int) -> Sweep:
         """The sweep of some rows, at the levels of all, from the weight in each cell."""
         size = self.sweep.threshold.size
         return Sweep(self.sweep.threshold.copy(), counts[:size], counts[size : 2 * size], float(counts[-1]), n)
 
-    def slice_of(self, places: NDArray[np.int64]) -> _CountedSlice:
-        """The rows at these places, to be compared with the others."""
-        return _CountedSlice(self, places) if self.alike else _WeighedSlice(self, places)
+    def out_of_scope(self, column: str) -> dict[str, int]:
+        """The values of a column that only inputs out of scope have, with their rows; none where all are of the kind.
+
+        As every answer to them is wrong, they say nothing.
+        """
+        values = slice_values(self.frame, column)
+        scopes = self.frame.select(values, "out_of_scope").group_by("value").agg(pl.len(), pl.col("out_of_scope").all())
+        gone = scopes.filter("out_of_scope").sort("value")
+        return {value: n for value, n, _ in gone.iter_rows()} if gone.height < scopes.height else {}
+
+    def without(self, column: str, values: Collection[str]) -> WholeSystem:
+        """The rows that have none of these values."""
+        kept = self.frame.filter(~slice_values(self.frame, column).is_in(list(values)))
+        return WholeSystem(self.system, kept, self.threshold)
+
+    def slices(self, column: str) -> dict[str, tuple[int, Callable[[], CountedSlice]]]:
+        """The slices by the values of a column, in order, with their rows; one is made when it is looked at."""
+        values = slice_values(self.frame, column)
+        names = values.unique().sort()
+        code = values.cast(pl.Enum(names)).to_physical().to_numpy()
+        order, sizes = np.argsort(code, kind="stable"), np.bincount(code)
+        places = np.split(order, np.cumsum(sizes)[:-1])
+        kind = SliceOfRows if self.alike else WeighedSlice
+        return {name: (mine.size, partial(kind, self, mine)) for name, mine in zip(names, places, strict=True)}
 
 
 def _area_pull(sweep: Sweep) -> Array:
-    return area_influence(sweep, _floor(sweep), moving_start=True)
+    return area_influence(sweep, floor_of(sweep), moving_start=True)
 
 
-def _floor(sweep: Sweep) -> float:
+def floor_of(sweep: Sweep) -> float:
+    """The share of all inputs that has no answer."""
     return float(sweep.withheld / sweep.total)
 
 
@@ -262,33 +307,28 @@ def _spread(values: Array, counts: NDArray[np.int64]) -> float:
     return float((np.square(values - mean) * counts).sum())
 
 
-def _column(whole: _Whole, column: str, least: int) -> tuple[list[_Tested], list[Untested]]:
-    values, left = slice_values(whole.frame, column), []
-    scopes = whole.frame.select(values, "out_of_scope").group_by("value").agg(pl.len(), pl.col("out_of_scope").all())
-    gone = scopes.filter("out_of_scope").sort("value")
-    if 0 < gone.height < scopes.height:  # as every answer to slices out of scope is wrong, they say nothing
-        left = [Untested(whole.system, column, value, n, OUT_OF_SCOPE) for value, n, _ in gone.iter_rows()]
-        kept = whole.frame.filter(~values.is_in(gone["value"].to_list()))
-        whole, values = _Whole(whole.system, kept, whole.threshold), slice_values(kept, column)
-    names = values.unique().sort()
-    if len(names) < FEWEST:
+def _column(whole: WholeSystem, column: str, least: int) -> tuple[list[_Tested], list[Untested]]:
+    gone = whole.out_of_scope(column)
+    left = [Untested(whole.system, column, value, n, OUT_OF_SCOPE) for value, n in gone.items()]
+    kept = whole.without(column, gone) if gone else whole
+    slices = kept.slices(column)
+    if len(slices) < FEWEST:
         return [], left
-    code = values.cast(pl.Enum(names)).to_physical().to_numpy()
-    order, sizes = np.argsort(code, kind="stable"), np.bincount(code)
-    ends = np.cumsum(sizes)
+    rarest = min(slices, key=lambda name: slices[name][0])
     found: list[_Tested] = []
-    for place in [int(np.argmin(sizes))] if sizes.size == 2 else range(sizes.size):
-        part = whole.slice_of(order[ends[place] - sizes[place] : ends[place]])
+    for name in [rarest] if len(slices) == FEWEST else slices:
+        n, make = slices[name]
+        part = make()
         why = part.too_few(least)
         if why is None:
-            found += _tests(whole, column, names[place], part)
+            found += _tests(kept, column, name, part)
         else:
-            left.append(Untested(whole.system, column, names[place], part.n, why))
+            left.append(Untested(whole.system, column, name, n, why))
     return found, left
 
 
-def _tests(whole: _Whole, column: str, value: str, part: _CountedSlice) -> list[_Tested]:
-    size, fewer = whole.cell.size, min(part.n, part.rest)
+def _tests(whole: WholeSystem, column: str, value: str, part: CountedSlice) -> list[_Tested]:
+    size, fewer = whole.n, min(part.n, part.rest)
     tested: dict[What, _Quantity] = {}
     for what, marked in whole.marked.items():
         # exactly where something varies, otherwise with a few events to be expected each way
@@ -325,13 +365,19 @@ class _Tested:
         return SliceDifference(*self.about, self.what, *values)
 
 
-class _CountedSlice:
+class CountedSlice(ABC):
     """A slice of rows that are independent and count alike: everything follows from how many there are of each kind."""
 
-    def __init__(self, whole: _Whole, places: NDArray[np.int64]) -> None:
-        self.whole, self.places = whole, places
-        self.n = places.size
-        self.rest = whole.cell.size - self.n
+    def __init__(self, whole: WholeSystem, n: int) -> None:
+        self.whole, self.n, self.rest = whole, n, whole.n - n
+
+    @abstractmethod
+    def hits(self, what: What) -> int:
+        """How many rows of the slice a rate counts."""
+
+    @abstractmethod
+    def in_cells(self) -> NDArray[np.int64]:
+        """Rows of the slice in each cell."""
 
     def too_few(self, least: int) -> str | None:
         """Why the slice cannot be tested."""
@@ -342,19 +388,17 @@ class _CountedSlice:
 
     def rate(self, what: What) -> _Quantity:
         """A rate on the slice and on the rest, tested exactly."""
-        marked = self.whole.marked[what]
-        hits = int(self.whole.events[what][self.places].sum())
+        marked, hits = self.whole.marked[what], self.hits(what)
         mine, other = hits / self.n, (marked - hits) / self.rest
         p = fisher(hits, self.n, marked, self.n + self.rest)
         return mine, other, partial(newcombe, (mine, float(self.n)), (other, float(self.rest))), p
 
     def area(self) -> _Quantity:
         """The area under the curve of the slice and of the rest, each from its own start."""
-        whole, all_rows = self.whole, self.n + self.rest
-        inside = np.bincount(whole.cell[self.places], minlength=whole.counts.size)
+        whole, all_rows, inside = self.whole, self.n + self.rest, self.in_cells()
         sides, sizes = (inside, whole.counts - inside), (self.n, self.rest)
         parts = [whole.part(counts, n) for counts, n in zip(sides, sizes, strict=True)]
-        mine, other = (area_from(part, _floor(part)) for part in parts)
+        mine, other = (area_from(part, floor_of(part)) for part in parts)
         pulls = [sign * _area_pull(part) / n for part, n, sign in zip(parts, sizes, (1, -1), strict=True)]
         own = _spread(np.concatenate(pulls), np.concatenate(sides)) * all_rows / (all_rows - 1)
         null = whole.area_variance * (1 / self.n + 1 / self.rest)
@@ -362,12 +406,28 @@ class _CountedSlice:
         return mine, other, wider.interval, wider.p
 
 
-class _WeighedSlice(_CountedSlice):
+class SliceOfRows(CountedSlice):
+    """A slice of rows in memory, at their places among all."""
+
+    def __init__(self, whole: WholeSystem, places: NDArray[np.int64]) -> None:
+        super().__init__(whole, places.size)
+        self.places = places
+
+    def hits(self, what: What) -> int:
+        """How many rows of the slice a rate counts."""
+        return int(self.whole.events[what][self.places].sum())
+
+    def in_cells(self) -> NDArray[np.int64]:
+        """Rows of the slice in each cell."""
+        return np.bincount(self.whole.cell[self.places], minlength=self.whole.counts.size)
+
+
+class WeighedSlice(SliceOfRows):
     """A slice of weighted rows or of dialogues, tested by standard errors that take turns of a dialogue together."""
 
-    def __init__(self, whole: _Whole, places: NDArray[np.int64]) -> None:
+    def __init__(self, whole: WholeSystem, places: NDArray[np.int64]) -> None:
         super().__init__(whole, places)
-        self.inside = np.zeros(whole.cell.size, np.bool_)
+        self.inside = np.zeros(whole.rows.n, np.bool_)
         self.inside[places] = True
 
     def too_few(self, least: int) -> str | None:
@@ -381,30 +441,44 @@ class _WeighedSlice(_CountedSlice):
             return "its inputs, or those of the rest, have no weight"
         return None
 
-    def rate(self, what: What) -> _Quantity:
+    def rates(self, what: What) -> tuple[float, float]:
         """A rate on the slice and on the rest."""
         weight, event, sides = self.whole.rows.weight, self.whole.events[what], (self.inside, ~self.inside)
         mine, other = (float(weight[side & event].sum() / weight[side].sum()) for side in sides)
+        return mine, other
+
+    def rate(self, what: What) -> _Quantity:
+        """A rate on the slice and on the rest, with standard errors."""
+        rows, event, sides = self.whole.rows, self.whole.events[what], (self.inside, ~self.inside)
+        mine, other = self.rates(what)
         own, others = ((r, self._effective(side, event, r)) for r, side in zip((mine, other), sides, strict=True))
-        pooled = float(weight[event].sum() / weight.sum())
+        pooled = float(rows.weight[event].sum() / rows.weight.sum())
         centred = event.astype(np.float64) - pooled
-        p = pooled_estimate(self.whole.rows, self.inside, centred, mine - other).p
+        p = pooled_estimate(rows, self.inside, centred, mine - other, self.whole.times).p
         return mine, other, partial(newcombe, own, others), p
 
-    def area(self) -> _Quantity:
+    def sweeps(self) -> list[Sweep]:
+        """The sweeps of the rows on the slice and on the rest, at the levels of all."""
+        whole, sides = self.whole, (self.inside, ~self.inside)
+        cells = 2 * whole.sweep.threshold.size + 1
+        weights = [np.bincount(whole.cell[side], weights=whole.rows.weight[side], minlength=cells) for side in sides]
+        return [whole.part(weight, n) for weight, n in zip(weights, (self.n, self.rest), strict=True)]
+
+    def areas(self) -> tuple[float, float]:
         """The area under the curve of the slice and of the rest, each from its own start."""
+        mine, other = (area_from(part, floor_of(part)) for part in self.sweeps())
+        return mine, other
+
+    def area(self) -> _Quantity:
+        """The areas, with standard errors."""
         whole, rows, sides = self.whole, self.whole.rows, (self.inside, ~self.inside)
-        weights = [
-            np.bincount(whole.cell[side], weights=rows.weight[side], minlength=whole.counts.size) for side in sides
-        ]
-        parts = [whole.part(weight, n) for weight, n in zip(weights, (self.n, self.rest), strict=True)]
-        mine, other = (area_from(part, _floor(part)) for part in parts)
+        parts, (mine, other) = self.sweeps(), self.areas()
         apart = np.zeros(self.inside.size)
         for part, side, sign in zip(parts, sides, (1, -1), strict=True):
             apart[side] = sign * _area_pull(part)[whole.cell[side]] * rows.weight[side] / part.total
         freedom = max(1, fewest_units(rows, self.inside) - 1)
         own = Estimate.of_units(mine - other, self._by_unit(apart), freedom)
-        null = pooled_estimate(rows, self.inside, whole.area_pull[whole.cell], mine - other)
+        null = pooled_estimate(rows, self.inside, whole.area_pull[whole.cell], mine - other, whole.times)
         wider = max(own, null, key=lambda one: one.error)
         return mine, other, wider.interval, wider.p
 
@@ -418,8 +492,9 @@ class _WeighedSlice(_CountedSlice):
 
     def _effective(self, side: Flags, event: Flags, rate: float) -> float:
         """Independent inputs that tell as much about a rate as those of one side."""
-        weight = self.whole.rows.weight[side]
-        kish = float(weight.sum() ** 2 / np.square(weight).sum())
+        weight, times = self.whole.rows.weight[side], self.whole.times
+        squares = np.square(weight) if times is None else np.square(weight) / times[side]
+        kish = float(weight.sum() ** 2 / squares.sum())
         pull = np.where(side, (event - rate) * self.whole.rows.weight / weight.sum(), 0.0)
         units = self._by_unit(pull, side)
         spread = float(np.square(units).sum()) * units.size / max(units.size - 1, 1)

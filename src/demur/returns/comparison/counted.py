@@ -32,7 +32,7 @@ from demur.core.stats.sweep import Sweep
 from demur.errors import DataError, UsageError
 from demur.returns.comparison.compare import Comparison, compare
 from demur.returns.comparison.systems import ComparedSystems
-from demur.returns.counting import Counting, EngineLog, engine_for, judged_in_engine, tallies
+from demur.returns.counting import Counting, EngineLog, engine_for, judged_in_engine, lakes_in, tallies
 from demur.returns.engine_judging import LazyResponses
 from demur.returns.evaluate import Evaluations, evaluate, heap_notes
 from demur.returns.pairing import notes_of_each, read_by_confidence
@@ -297,6 +297,79 @@ class _LogToJudge:
     reading: Reading
 
 
+@dataclass(frozen=True, eq=False)
+class CountedSystems:
+    """The systems of logs as an engine counted them, and the rows of each where they are.
+
+    `tallies` are those of each system, the whole first, then its slices.
+    """
+
+    tallies: Mapping[str, Sequence[Tally]]
+    judged: Mapping[str, LazyResponses]
+    logs: tuple[EngineLog, ...]
+    notes: tuple[str, ...]
+    warnings: tuple[str, ...]
+
+    def side_by_side(
+        self, systems: Sequence[str] | None = None, *, unpaired: bool = False, join: bool = False
+    ) -> TalliesTogether:
+        """Systems brought together; those that are asked for in their order."""
+        chosen = _choose(list(self.tallies), systems)
+        return TalliesTogether(
+            {name: self.tallies[name][0] for name in chosen},
+            {name: self.judged[name].frame for name in chosen},
+            unpaired=unpaired,
+            trials=any(one.trials for one in self.judged.values()),
+            join=join,
+        )
+
+
+@contextmanager
+def count_systems(
+    data: Sequence[Any],
+    reading: Reading,
+    how: Counting,
+    *,
+    confidences: Mapping[str, str] | Sequence[str] = (),
+    by: str | None = None,
+    shown: Sequence[str] | None = None,
+    step: Step,
+) -> Iterator[CountedSystems | None]:
+    """The systems of logs that an engine counts; None for data that memory is to read.
+
+    Where a column names systems, all logs are one. Otherwise each folder, glob, file or frame is a system.
+    """
+    engine = engine_of_systems(data, how)
+    if engine is None:
+        yield None
+        return
+    started = None if engine == "frames" else engine_class(engine)(spark_master=how.spark_master)
+    with ExitStack() as logs:
+        parts = _parts(data, _by_one_column(reading), engine, started, confidences)
+        asked: dict[str, Any] = {"by": by, "shown": shown, "pairing": by is None, "started": started, "step": step}
+        found: dict[str, tuple[LazyResponses, EngineLog]] = {}
+        for part in parts:
+            own = logs.enter_context(judged_in_engine(part.data, part.reading, replace(how, name=None), **asked))
+            assert own is not None
+            found[_label(part, own[1], found)] = own
+        counted: dict[str, list[Tally]] = {}
+        rows: dict[str, LazyResponses] = {}
+        for (label, (judged, _)), part in zip(found.items(), parts, strict=True):
+            several = judged.system is None and not lakes_in(part.data)
+            for tally in tallies(judged, exact_up_to=how.exact_up_to, step=step):
+                name = _name(tally.system if several else label, part.column, several and len(parts) > 1)
+                counted.setdefault(name, []).append(tally.named(name))
+                own_rows = judged.frame.filter(nw.col("system") == tally.system) if several else judged.frame
+                rows[name] = replace(judged, frame=own_rows)
+        yield CountedSystems(
+            counted,
+            rows,
+            tuple(log for _, log in found.values()),
+            notes_of_each({label: (*log.notes, *judged.notes) for label, (judged, log) in found.items()}),
+            notes_of_each({label: judged.warnings for label, (judged, _) in found.items()}),
+        )
+
+
 @contextmanager
 def systems_in_engine(
     data: Sequence[Any],
@@ -309,51 +382,18 @@ def systems_in_engine(
     join: bool = False,
     step: Step,
 ) -> Iterator[tuple[TalliesTogether, tuple[str, ...], tuple[str, ...]] | None]:
-    """The systems of logs that an engine counts, with notes and warnings; None for data that memory is to read.
-
-    Where a column names systems, all logs are one. Otherwise each folder, glob, file or frame is a system.
-    """
-    engine = _engine_for(data, how)
-    if engine is None:
-        yield None
-        return
-    started = None if engine == "frames" else engine_class(engine)(spark_master=how.spark_master)
-    with ExitStack() as logs:
-        parts = _parts(data, _by_one_column(reading), engine, started, confidences)
-        found: dict[str, tuple[LazyResponses, EngineLog]] = {}
-        for part in parts:
-            own = logs.enter_context(
-                judged_in_engine(
-                    part.data, part.reading, replace(how, name=None), pairing=True, started=started, step=step
-                )
-            )
-            assert own is not None
-            found[_label(part, own[1], found)] = own
-        counted: dict[str, Tally] = {}
-        frames: dict[str, Lazy] = {}
-        for (label, (judged, _)), part in zip(found.items(), parts, strict=True):
-            several = judged.system is None
-            for tally in tallies(judged, exact_up_to=how.exact_up_to, step=step):
-                name = _name(tally.system if several else label, part.column, several and len(parts) > 1)
-                counted[name] = tally.named(name)
-                frames[name] = judged.frame.filter(nw.col("system") == tally.system) if several else judged.frame
-        chosen = _choose(list(counted), systems)
-        trials = any(judged.trials for judged, _ in found.values())
-        together = TalliesTogether(
-            {name: counted[name] for name in chosen},
-            {name: frames[name] for name in chosen},
-            unpaired=unpaired,
-            trials=trials,
-            join=join,
-        )
-        notes = notes_of_each({label: (*log.notes, *judged.notes) for label, (judged, log) in found.items()})
-        yield together, notes, notes_of_each({label: judged.warnings for label, (judged, _) in found.items()})
+    """The systems of logs that an engine counts side by side, with notes and warnings; None as for `count_systems`."""
+    with count_systems(data, reading, how, confidences=confidences, step=step) as counted:
+        if counted is None:
+            yield None
+            return
+        yield counted.side_by_side(systems, unpaired=unpaired, join=join), counted.notes, counted.warnings
 
 
-def _engine_for(data: Sequence[Any], how: Counting) -> str | None:
+def engine_of_systems(data: Sequence[Any], how: Counting) -> str | None:
     """The engine to start, "frames" for lazy frames, which are where they are, or None for memory."""
     values = list(data[0].values()) if len(data) == 1 and named_systems(data[0]) else list(data)
-    if all(isinstance(one, str | Path) for one in values):
+    if all(isinstance(one, str | Path) for one in values) or lakes_in(values):
         return engine_for(values, how, apart=True)
     lazy = [isinstance(nw.from_native(one, pass_through=True), nw.LazyFrame) for one in values]
     if how.engine == "memory" or not all(lazy):
@@ -386,6 +426,8 @@ def _parts(
         logs: list[tuple[str | None, tuple[Any, ...]]] = [(name, (one,)) for name, one in data[0].items()]
     elif len(data) > 1 and started is None:
         logs = [(f"system {place}", (one,)) for place, one in enumerate(data, 1)]
+    elif lakes := lakes_in(data):
+        logs = [(one.name, (one,)) for one in lakes]
     elif len(data) > 1 and not _name_systems(data, reading, engine, started):
         logs = [(None, (one,)) for one in data]
     else:

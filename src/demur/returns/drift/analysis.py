@@ -394,7 +394,7 @@ def read_counted(
         wanted = one_tally([each for each in counted[0].tallies if each.part is None], system).system
         slices = [one for one in counted[0].tallies if one.system == wanted and one.part is not None]
         parts = {str(one.part).removeprefix(f"{by}="): one for one in slices}
-        sides, notes = _split_tallies(parts, by, split), counted[0].notes
+        sides, notes = split_tallies(parts, by, split), counted[0].notes
     one, two = (Log.of_tally(*side) for side in sides)
     rough = any(
         log.counted and log.tally is not None and log.tally.sweep.threshold.size > UNIT_LEVELS for log in (one, two)
@@ -411,7 +411,7 @@ def _count(data: Any, reading: Reading, how: Counting, by: str | None) -> SweepF
     return count((data,), reading, how, by=by)
 
 
-def _split_tallies(parts: Mapping[str, Tally], by: str, split: str | None) -> list[tuple[str, Tally]]:
+def split_tallies(parts: Mapping[str, Tally], by: str, split: str | None) -> list[tuple[str, Tally]]:
     """The sums of slices before a value, and from it on."""
     names = [name for name in parts if name != NONE]
     table = pl.DataFrame({"name": names, "rows": [parts[name].n for name in names]})
@@ -502,14 +502,34 @@ def _span(values: pl.Series) -> str:
     return ends[0] if ends[0] == ends[1] else f"{ends[0]} to {ends[1]}"
 
 
+def halves_of_tallies(parts: Mapping[str, Tally], column: str) -> tuple[Log, Log, tuple[str, ...]] | None:
+    """The first and the last half of a log that was counted by a column of time; None where a half is too small."""
+    (one, old), (two, new) = split_tallies(parts, column, None)
+    sides = Log.of_tally(one, old), Log.of_tally(two, new)
+    if min(log.rows.units for log in sides) < LEAST_IN_HALF:
+        return None
+    notes = [f"{log.name}: {ROWS.with_count(log.n)}" for log in sides]
+    left = parts[NONE].n if NONE in parts else 0
+    return *sides, (*notes, *([f"{ROWS.with_count(left)} without {column} left out"] if left else []), COUNTED)
+
+
+def tells_time(values: pl.Series) -> bool:
+    """Whether texts are two periods or more that can be put in order.
+
+    >>> [tells_time(pl.Series(texts)) for texts in (["2026-01-01", "2026-01-02"], ["monday", "tuesday"], ["2026"])]
+    [True, False, False]
+    """
+    if values.n_unique() < 2:
+        return False
+    return _sortable(values).dtype == pl.Float64 or bool(values.str.contains(_DATED).all())
+
+
 def time_column(frame: pl.DataFrame) -> str | None:
     """The column that says when an input came, if there is one with two periods or more that can be put in order."""
     for name in (column for time in TIMES for column in frame.columns if column.casefold() == time):
         values = frame[name].drop_nulls() if name not in JUDGED else pl.Series([], dtype=pl.String)
-        if values.n_unique() > 1 and not values.dtype.is_nested():
-            texts = values.cast(pl.String)
-            if _sortable(texts).dtype == pl.Float64 or texts.str.contains(_DATED).all():
-                return name
+        if not values.dtype.is_nested() and tells_time(values.cast(pl.String)):
+            return name
     return None
 
 

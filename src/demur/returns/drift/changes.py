@@ -66,9 +66,9 @@ class Log:
         """
         if not TallySource(tally).alike:
             assert tally.units is not None
-            return cls(name, _bucket_rows(tally.units), True, tally)
+            return cls(name, bucket_rows(tally.units), True, tally)
         if tally.n > MOST_DEALT:
-            return cls(name, _bucket_rows(_dealt_into_buckets(tally.sweep)), True, tally)
+            return cls(name, bucket_rows(_dealt_into_buckets(tally.sweep)), True, tally)
         return cls(name, _single_rows(tally), True, tally)
 
     @property
@@ -148,7 +148,7 @@ def _single_rows(tally: Tally) -> pl.DataFrame:
     )
 
 
-def _bucket_rows(units: pl.DataFrame) -> pl.DataFrame:
+def bucket_rows(units: pl.DataFrame) -> pl.DataFrame:
     """A row for the right, the wrong and the withheld answers of each bucket at each confidence."""
     kinds = (("right", True, True), ("wrong", True, False), ("withheld", False, False))
     parts = [

@@ -1,0 +1,1 @@
+"""Slices and single rows of logs that an engine holds."""
