@@ -251,6 +251,13 @@ def test_an_archive_packed_with_zstandard_holds_what_the_document_holds(tmp_path
     assert rows_of([archive]) == rows_of([DATA / "inspect_choice-3epochs.json"])
 
 
+@pytest.mark.parametrize("file", ["inspect_choice.eval", "sklearn_all.npz"])
+def test_archives_may_be_compressed_once_more(tmp_path: Path, file: str) -> None:
+    path = tmp_path / f"{file}.gz"
+    path.write_bytes(gzip.compress((DATA / file).read_bytes()))
+    assert rows_of([path]) == rows_of([DATA / file])
+
+
 def test_an_archive_of_deflate_names_model_and_logprobs() -> None:
     rows = rows_of([DATA / "inspect_choice.eval"])
     assert {row["system"] for row in rows} == {"mockllm/model"}
@@ -480,6 +487,39 @@ def test_a_table_of_samples_holds_the_confidences_of_a_scorer_that_gives_several
         assert not any("agreement" in note for note in file.notes)  # there are no answers that could agree
     rows = rows_of([path])
     assert [(row["correct"], row["confidence"]) for row in rows] == [(True, 0.7), (False, 0.4), (True, None)]
+
+
+TURNED = {
+    "columns of lists": {"target": ["x", "y"], "prediction": ["x", "x"], "confidence": [0.3, 0.4]},
+    "columns by place": {"target": {"0": "x", "1": "y"}, "prediction": {"0": "x", "1": "x"}},
+    "rows by id": {"q1": {"target": "x", "prediction": "x"}, "q2": {"target": "y", "prediction": "x"}},
+    "split": {"columns": ["target", "prediction"], "index": [0, 1], "data": [["x", "x"], ["y", "x"]]},
+}
+
+
+@pytest.mark.parametrize("indent", [None, 1])
+@pytest.mark.parametrize("shape", TURNED)
+def test_a_table_is_read_whichever_way_json_turns_it(tmp_path: Path, shape: str, indent: int | None) -> None:
+    path = tmp_path / "table.json"
+    path.write_text(json.dumps(TURNED[shape], indent=indent) + "\n")
+    assert read_responses(path).frame["right"].to_list() == [True, False]
+    path.write_text(json.dumps({"run": {"rows": TURNED["rows by id"]}}, indent=indent))
+    with pytest.raises(DataError, match=re.escape("--rows run.rows (2 objects)")):
+        read_responses(path)
+
+
+def test_a_single_row_with_lists_or_objects_stays_a_row(tmp_path: Path) -> None:
+    row = {"target": ["x", "y"], "prediction": "x"}
+    assert len(read_responses(written(tmp_path / "a.jsonl", json.dumps(row)))) == 1
+    inside = {"expected": {"name": "x", "sure": 1}, "actual": {"name": "x", "sure": 0.5}}
+    columns = {"target": "expected.name", "prediction": "actual.name"}
+    assert len(read_responses(written(tmp_path / "b.jsonl", json.dumps(inside)), reading=Reading(columns=columns))) == 1
+
+
+def test_patterns_of_refusals_may_have_flags_of_their_own(tmp_path: Path) -> None:
+    path = written(tmp_path / "a.csv", "target,prediction\nx,Sorry!\nx,x\n")
+    with choosing(ImportChoices(withheld_like=("(?i)sorry", "cannot"))):
+        assert read_responses(path).frame["answered"].to_list() == [False, True]
 
 
 def test_importers_are_named_as_registered_and_do_not_take_native_logs(tmp_path: Path) -> None:

@@ -6,6 +6,7 @@ import io
 import struct
 import zlib
 from collections.abc import Iterator, Sequence
+from typing import BinaryIO
 from zipfile import ZIP_DEFLATED, ZIP_STORED, BadZipFile, ZipFile, ZipInfo
 
 import polars as pl
@@ -35,11 +36,16 @@ class LogArchive:
     def __init__(self, file: ForeignFile) -> None:
         self.name = file.name
         self._path = file.source.path
+        self._content = file.content() if file.source.compression else None
         try:
-            with ZipFile(self._path) as archive:
+            with self._bytes() as packed, ZipFile(packed) as archive:
                 self._members = {one.filename: one for one in archive.infolist()}
         except (OSError, *_BROKEN) as fault:
             raise DataError(f"is cut off or damaged: {fault}", where=f"{self.name}:", fix="copy it again") from None
+
+    def _bytes(self) -> BinaryIO:
+        """The archive, unpacked once where it was packed again as a whole."""
+        return self._path.open("rb") if self._content is None else io.BytesIO(self._content)
 
     @property
     def names(self) -> list[str]:
@@ -54,7 +60,7 @@ class LogArchive:
         """Members with their names, unpacked a batch at a time."""
         batch: list[tuple[str, bytes]] = []
         size = 0
-        with ZipFile(self._path) as archive, self._path.open("rb") as packed:
+        with self._bytes() as packed, ZipFile(packed) as archive:
             for name in names:
                 member = self._members[name]
                 if member.file_size > LARGEST:
@@ -86,7 +92,7 @@ class LogArchive:
             raise self._fault(member.filename, "is cut off")
         return content
 
-    def _packed(self, packed: io.BufferedReader, member: ZipInfo) -> bytes:
+    def _packed(self, packed: BinaryIO, member: ZipInfo) -> bytes:
         """A member as it is packed."""
         try:
             packed.seek(member.header_offset)

@@ -120,6 +120,8 @@ def oriented_rows(value: Any) -> list[Row] | None:
         return [dict(zip(value, row, strict=True)) for row in zip(*parts, strict=True)]
     if all(isinstance(part, dict) for part in parts):
         keys = set(parts[0])
+        if len(parts) == 1 and all(isinstance(one, dict) for one in parts[0].values()):
+            return None  # what holds a table, and no row itself
         if keys and all(set(part) & keys for part in parts):
             return _rows_by_key(value)
     return None
@@ -134,12 +136,26 @@ def _rows_by_key(value: Mapping[str, Row]) -> list[Row]:
 
 
 def row_places(document: Any, path: str = "", depth: int = 0) -> Iterator[tuple[str, int]]:
-    """The paths in a document at which there are lists of objects, and how many these are."""
-    if isinstance(document, list) and document and all(isinstance(one, dict) for one in document) and path:
+    """The paths in a document at which there are lists of objects, or like objects by id, and how many these are.
+
+    >>> list(row_places({"run": {"rows": [{"a": 1}], "by_id": {"q1": {"a": 1, "b": 2}, "q2": {"a": 3, "b": 4}}}}))
+    [('run.rows', 1), ('run.by_id', 2)]
+    """
+    if path and _are_rows(document):
         yield path, len(document)
     elif isinstance(document, dict) and depth < DEEPEST:
         for name, value in list(document.items())[:50]:
             yield from row_places(value, f"{path}.{name}" if path else name, depth + 1)
+
+
+def _are_rows(value: Any) -> bool:
+    """Whether a value is a list of objects, or two or more objects by id that have the same keys."""
+    parts = list(value.values()) if isinstance(value, dict) else value if isinstance(value, list) else []
+    if not parts or not all(isinstance(part, dict) for part in parts):
+        return False
+    return isinstance(value, list) or (
+        len(parts) > 1 and len(parts[0]) > 1 and all(part.keys() == parts[0].keys() for part in parts)
+    )
 
 
 def with_paths(frame: pl.DataFrame, paths: Sequence[str], where: str) -> pl.DataFrame:

@@ -244,7 +244,16 @@ def is_document(file: ForeignFile, mapped: Iterable[str] = ()) -> bool:
 
 
 def _is_turned(value: dict[str, Any]) -> bool:
-    return {"columns", "data"} <= value.keys() <= {"columns", "data", "index"}
+    """Whether an object is a table: split into columns and data, columns of cells, or rows by id."""
+    if {"columns", "data"} <= value.keys() <= {"columns", "data", "index"}:
+        return True
+    parts = list(value.values())
+    if len(parts) > 1 and all(isinstance(part, list) for part in parts):
+        return not any(isinstance(one, list | dict) for part in parts for one in part)
+    if not all(isinstance(part, dict) for part in parts):
+        return False
+    numbered = all(part and list(part) == [str(place) for place in range(len(part))] for part in parts)
+    return numbered or all(any(names <= part.keys() for names in PLAIN) for part in parts)
 
 
 def _only_holds_rows(value: dict[str, Any], mapped: Iterable[str]) -> bool:
@@ -307,7 +316,7 @@ def _with_refusals(source: Source, choices: ImportChoices) -> Source:
     """The table with predictions that match a pattern taken as withheld."""
     patterns = [one for given in choices.withheld_like for one in (REFUSALS if given == "refusals" else (given,))]
     try:
-        found = re.compile("|".join(f"(?:{one})" for one in patterns), re.IGNORECASE)
+        found = [re.compile(one, re.IGNORECASE) for one in patterns]
     except re.error as fault:
         raise UsageError(f"`withheld_like` is no regular expression: {fault}") from None
     frame = source.frame if source.frame is not None else read_source(source, Request()).frame.drop(ROW)
@@ -316,12 +325,14 @@ def _with_refusals(source: Source, choices: ImportChoices) -> Source:
     if column is None:
         return source
     texts = as_text(frame[column])
-    matches = pl.Series([text is not None and found.search(text) is not None for text in texts], dtype=pl.Boolean)
+    matches = pl.Series(
+        [text is not None and any(one.search(text) for one in found) for text in texts], dtype=pl.Boolean
+    )
     frame = frame.with_columns(pl.when(~matches).then(texts).alias(column))
     if "correct" in frame.columns:
         frame = frame.with_columns(pl.when(~matches).then("correct").alias("correct"))
     example = next((text for text, match in zip(texts, matches, strict=True) if match), None)
-    told = f"{source.name}: {int(matches.sum()):,} predictions match `withheld_like` and are read as withheld"
+    told = f"{source.name}: predictions that match `withheld_like` and are read as withheld: {int(matches.sum()):,}"
     notes = (*source.notes, f'{told}, e.g. "{example}"' if example else told)
     return replace(source, format="arrow", compression="", frame=frame, notes=notes)
 
