@@ -31,6 +31,7 @@ STAMPS = (
     (re.compile(r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d(:\d\d(\.\d+)?)?(Z|[+-]\d\d:\d\d)?"), "<time>"),
     (re.compile(r"^\d\d:\d\d:\d\d\b", re.MULTILINE), "<time>"),
     (re.compile(r"\bdemur \d+\.\d+\.\d+[\w.+]*"), "demur <version>"),
+    (re.compile(r"^\| (demur|python|numpy|polars|scipy) \| \d[\w.+]* \|$", re.MULTILINE), r"| \1 | <version> |"),
     (re.compile(r"\bdata=[0-9a-f]{16}\b"), "data=<digest>"),  # computed confidences differ in the last bit
 )
 TWICE = (
@@ -49,12 +50,12 @@ WIDTH = 110
 INDIFFERENT = {"--quiet": 0, "-q": 0, "--json": 0, "--replicates": 1, "-o": 1, "--output": 1}
 """Options that do not make another case, and how many values they take."""
 HIDDEN = {
-    "demur": (str, "<version>"),
+    **{package: (str, "<version>") for package in ("demur", "python", "numpy", "polars", "scipy")},
     "version": (str, "<version>"),
     "size": (int, "<size>"),
     "file_sha256": (str, "<digest>"),
 }
-"""Keys of a document that are of this release, or of the library that writes Parquet, and what is recorded instead."""
+"""Keys of a document that are of this release, or of libraries, and what is recorded instead."""
 
 
 @dataclass(frozen=True)
