@@ -50,7 +50,7 @@ WIDTH = 110
 INDIFFERENT = {"--quiet": 0, "-q": 0, "--json": 0, "--replicates": 1, "-o": 1, "--output": 1}
 """Options that do not make another case, and how many values they take."""
 HIDDEN = {
-    **{package: (str, "<version>") for package in ("demur", "python", "numpy", "polars", "scipy")},
+    **dict.fromkeys(("demur", "python", "numpy", "polars", "scipy"), (str, "<version>")),
     "version": (str, "<version>"),
     "size": (int, "<size>"),
     "file_sha256": (str, "<digest>"),
