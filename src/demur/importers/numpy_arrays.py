@@ -225,7 +225,7 @@ def _load(file: ForeignFile) -> NDArray[Any]:
 
 def _load_several(file: ForeignFile) -> dict[str, Any]:
     try:
-        with ZipFile(BytesIO(file.content()) if file.source.compression else file.source.path) as archive:
+        with ZipFile(io.BytesIO(file.content()) if file.source.compression else file.source.path) as archive:
             if sum(one.file_size for one in archive.infolist()) > LARGEST:
                 raise DataError(f"unpacks to more than {LARGEST:,} bytes", where=f"{file.name}:")
             return {one.filename.removesuffix(".npy"): _array(archive.read(one)) for one in archive.infolist()}
