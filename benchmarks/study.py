@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import json
 import os
 import random
@@ -13,10 +14,12 @@ import tempfile
 import time
 import urllib.request
 from collections import Counter
-from collections.abc import Iterator
-from contextlib import AsyncExitStack, contextmanager, suppress
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
+
+import msgspec
 
 from benchmarks.measuring import Line
 
@@ -24,8 +27,9 @@ DIALOGUES, SECONDS, PACE = 200, 20.0, 4.0
 """Dialogues at once, how long they talk, and seconds between the utterances of one."""
 BAR = 50.0
 """Milliseconds from send to delivery, of 99 in 100."""
-TALKERS, KILLS = 40, 10
-"""Participants who talk to a system without a pause, and how often the server is killed meanwhile."""
+KILLS, REST = 10, 1.0
+"""How often the server is killed while everybody talks to a system, and seconds from an acknowledgement to the next
+utterance."""
 
 DESIGN = """
 name = "load"
@@ -67,15 +71,22 @@ def _delivery() -> Iterator[Line]:
     with tempfile.TemporaryDirectory() as folder:
         (Path(folder) / "study.toml").write_text(DESIGN.format(names=names), encoding="utf-8")
         with _served(folder) as (base, tokens, process):
-            times, spent = asyncio.run(_load(base, tokens, process))
-    times.sort()
-    who = f"{DIALOGUES} participants and {DIALOGUES} wizards who answer at once"
-    against = f"half of the time from utterance to answer, {len(times):,} times; {who}; one utterance each {PACE:g} s"
+            load, spent, own = asyncio.run(_load(base, tokens, process))
+    times = sorted(load.heard + load.answered)
+    who = f"{DIALOGUES} participants, one utterance each {PACE:g} s, and {DIALOGUES} wizards who answer at once"
+    against = f"both ways, {len(times):,} times; {who}; pages in one other process"
     for share, bar in ((0.5, None), (0.99, BAR)):
-        value = 1000 * times[min(len(times) - 1, int(share * len(times)))]
-        yield Line(f"study, {DIALOGUES} dialogues: send to delivery, p{100 * share:g}", value, "ms", bar, against)
-    each = 1000 * spent / len(times)
-    yield Line(f"study, {DIALOGUES} dialogues: processor of the server for an exchange", each, "ms CPU", None, against)
+        name = f"study, {DIALOGUES} dialogues: send to delivery, p{100 * share:g}"
+        yield Line(name, 1000 * _quantile(times, share), "ms", bar, against)
+    late = 1000 * _quantile(load.late, 0.99)
+    yield Line(f"study, {DIALOGUES} dialogues: how late the pages themselves send, p99", late, "ms", None, who)
+    for whose, seconds in (("server", spent), ("pages", own)):
+        each = 1000 * seconds / len(load.answered)
+        yield Line(f"study, {DIALOGUES} dialogues: processor of the {whose} for an exchange", each, "ms CPU", None, who)
+
+
+def _quantile(times: list[float], share: float) -> float:
+    return sorted(times)[min(len(times) - 1, int(share * len(times)))]
 
 
 def _killed() -> Iterator[Line]:
@@ -91,13 +102,13 @@ def _killed() -> Iterator[Line]:
     said = Counter(event.body["text"] for event in record.of_kind("said"))
     acknowledged = [text for one in people for text in one.acknowledged]
     going_on = sum(talk.state == "talking" for talk in record.state.talks.values())
-    against = f"{len(acknowledged):,} utterances acknowledged to {TALKERS} participants; kill -9 {KILLS} times"
+    against = f"{len(acknowledged):,} utterances acknowledged to {DIALOGUES} participants; kill -9 {KILLS} times"
     for what, value in (
         ("acknowledged utterances lost", len(set(acknowledged) - set(said))),
         ("utterances doubled", sum(times - 1 for times in said.values())),
-        ("dialogues that do not go on", TALKERS - going_on + sum(one.stopped for one in people)),
+        ("dialogues that do not go on", DIALOGUES - going_on + sum(one.stopped for one in people)),
     ):
-        yield Line(f"study, {TALKERS} dialogues, killed {KILLS} times: {what}", value, "times", 0, against)
+        yield Line(f"study, {DIALOGUES} dialogues, killed {KILLS} times: {what}", value, "times", 0, against)
 
 
 @contextmanager
@@ -126,174 +137,295 @@ def _cpu(process: int) -> float:
     return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
-class _Client:
-    """A page: its socket, and what it was shown last."""
+class Shown(msgspec.Struct):
+    """What the load needs of a view; the rest of it is passed over."""
+
+    stage: str = ""
+    waiting: bool = False
+    lines: list[msgspec.Raw] = []
+    dialogue: str = ""
+    open: Asked | None = None
+
+
+class Asked(msgspec.Struct):
+    """An utterance that a wizard is to answer."""
+
+    turn: int
+    given: str
+
+
+class Frame(msgspec.Struct):
+    """What a server sends to a page."""
+
+    ack: str = ""
+    view: Shown | None = None
+    refused: str = ""
+    closed: str = ""
+
+
+FRAMES = msgspec.json.Decoder(Frame)
+
+
+class Page(asyncio.Protocol):
+    """A page as cheap as can be: a socket without a library, frames read once, and nothing drawn."""
 
     def __init__(self, base: str, role: str, cookie: str) -> None:
         self.base, self.role, self.cookie = base, role, cookie
-        self.view: dict[str, Any] = {}
-        self.number = 0
-        self.taken: set[str] = set()
-        """Ids of messages that were acknowledged."""
-        self.changed = asyncio.Condition()
+        self.view, self.number, self.taken = Shown(), 0, ""
+        self.gone = True
+        self.wanted: list[tuple[Callable[[], bool], asyncio.Future[None]]] = []
 
-    async def open(self, stack: AsyncExitStack) -> None:
-        """Connect, and go on reading."""
-        from websockets.asyncio.client import connect
-        from websockets.typing import Origin
-
-        address = f"{self.base.replace('http', 'ws')}/ws/{self.role}"
-        opening: Any = connect(
-            address,
-            origin=Origin(self.base),
-            additional_headers={"Cookie": self.cookie},
-            compression=None,
-            ping_interval=None,
+    async def open(self) -> None:
+        """Connect, and wait for the first view."""
+        self.content, self.greeted, self.gone, self.view = bytearray(), False, False, Shown()
+        host, _, port = self.base.rpartition("/")[2].partition(":")
+        self.transport, _ = await asyncio.get_running_loop().create_connection(lambda: self, host, int(port))
+        lines = (
+            f"GET /ws/{self.role} HTTP/1.1",
+            f"Host: {host}:{port}",
+            f"Origin: {self.base}",
+            f"Cookie: {self.cookie}",
+            "Upgrade: websocket",
+            "Connection: Upgrade",
+            "Sec-WebSocket-Version: 13",
+            "Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==",
         )
-        self.socket = await stack.enter_async_context(opening)
-        self.view, self.closed = {}, False
-        self.reading = asyncio.create_task(self._read())
-        await self.until(lambda: bool(self.view))
+        self.transport.write("\r\n".join((*lines, "", "")).encode())
+        await self.until(lambda: bool(self.view.stage))
 
-    async def _read(self) -> None:
-        from websockets.exceptions import ConnectionClosed
+    def data_received(self, data: bytes) -> None:
+        """Read whole frames off what has come so far."""
+        now = time.monotonic()
+        self.content += data
+        if not self.greeted:
+            before, found, after = self.content.partition(b"\r\n\r\n")
+            if not found:
+                return
+            if b" 101 " not in before[:16]:
+                raise ConnectionError(bytes(before[:200]))
+            self.greeted, self.content = True, after
+        while (frame := self._frame()) is not None:
+            kind, content = frame
+            if kind == 9:
+                self._put(10, content)
+            elif kind == 1:
+                self._take(FRAMES.decode(content), now)
 
-        with suppress(ConnectionClosed):
-            async for frame in self.socket:
-                content = json.loads(frame)
-                async with self.changed:
-                    self.view = content.get("view", self.view)
-                    self.taken |= {content["ack"]} if "ack" in content else set()
-                    self.changed.notify_all()
-        async with self.changed:
-            self.closed = True
-            self.changed.notify_all()
+    def _frame(self) -> tuple[int, bytes] | None:
+        """The next whole frame: its kind and content. What servers send is neither masked nor in parts."""
+        content = self.content
+        if len(content) < 2:
+            return None
+        start, size = 2, content[1]
+        if size == 126:
+            start, size = 4, int.from_bytes(content[2:4], "big")
+        elif size == 127:
+            start, size = 10, int.from_bytes(content[2:10], "big")
+        if len(content) < max(start + size, start):
+            return None
+        kind, whole = content[0] & 15, bytes(content[start : start + size])
+        del content[: start + size]
+        return kind, whole
 
-    async def send(self, kind: str, **fields: Any) -> None:
-        """Send a message."""
+    def _take(self, frame: Frame, now: float) -> None:
+        if frame.refused or frame.closed:
+            raise RuntimeError(f"{self.role} was refused: {frame.refused or frame.closed}")
+        self.taken = frame.ack or self.taken
+        if frame.view is not None:
+            before, self.view = self.view, frame.view
+            self.changed(before, now)
+        if self.wanted:
+            self._wake()
+
+    def changed(self, before: Shown, now: float) -> None:
+        """Another view has come."""
+
+    def _wake(self) -> None:
+        for one in list(self.wanted):
+            if self.gone or one[0]():
+                self.wanted.remove(one)
+                if not one[1].done():
+                    one[1].set_result(None)
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """The server is gone."""
+        self.gone = True
+        self._wake()
+
+    def send(self, kind: str, **fields: Any) -> str:
+        """Send a message; its id."""
         self.number += 1
-        await self.socket.send(json.dumps({"kind": kind, "id": f"message-{self.number:06}", **fields}))
+        client = f"message-{self.number:06}"
+        self._put(1, msgspec.json.encode({"kind": kind, "id": client, **fields}))
+        return client
 
-    async def until(self, holds: Any) -> None:
+    def _put(self, kind: int, content: bytes) -> None:
+        """Send a frame, masked with zeros: whoever takes it takes as long as with any other mask."""
+        size = len(content)
+        length = bytes((128 | size,)) if size < 126 else b"\xfe" + size.to_bytes(2, "big")
+        self.transport.write(bytes((128 | kind,)) + length + bytes(4) + content)
+
+    async def until(self, holds: Callable[[], bool]) -> None:
         """Wait until something holds; a connection that ends before is an error."""
-        async with self.changed:
-            await self.changed.wait_for(lambda: self.closed or holds())
-            if not holds():
-                raise ConnectionResetError("the server is gone")
+        if not holds() and not self.gone:
+            future = asyncio.get_running_loop().create_future()
+            self.wanted.append((holds, future))
+            await future
+        if not holds():
+            raise ConnectionResetError("the server is gone")
+
+    async def taken_of(self, client: str) -> None:
+        """Wait until a message is acknowledged."""
+        await self.until(lambda: self.taken == client)
 
 
-class _Talker(_Client):
-    """A participant who talks without a pause, and sends again what was not acknowledged when the server died."""
+class Load:
+    """What is measured while everybody talks."""
+
+    def __init__(self) -> None:
+        self.heard: list[float] = []
+        """Seconds from an utterance to the wizard's page."""
+        self.answered: list[float] = []
+        """Seconds from an answer to the participant's page."""
+        self.late: list[float] = []
+        """Seconds by which utterances were sent later than planned: how far behind the pages themselves are."""
+        self.talking = True
+
+
+class Speaker(Page):
+    """A participant who says something now and then, at times that do not depend on the server."""
+
+    def __init__(self, load: Load, base: str, cookie: str) -> None:
+        super().__init__(base, "participant", cookie)
+        self.load, self.chance = load, random.Random(cookie)
+        self.due = self.said = self.replied = 0.0
+        self.behind = False
+        """Whether the last answer has not come, though it is time for the next utterance."""
+
+    def plan(self) -> None:
+        """Say something a while after the time of the last utterance."""
+        self.due += self.chance.uniform(0.5, 1.5) * PACE
+        asyncio.get_running_loop().call_at(self.due, self.say)
+
+    def say(self) -> None:
+        """Say something, timed from when it was planned; where the last answer has not come, as soon as it has."""
+        self.behind = self.view.waiting
+        if self.behind or not self.load.talking:
+            return
+        self.load.late.append(time.monotonic() - self.due)
+        self.said = self.due
+        self.send("say", text=f"when do you open on sunday number {self.chance.randrange(1000)}")
+        self.plan()
+
+    def changed(self, before: Shown, now: float) -> None:
+        """Time an answer."""
+        if before.waiting and not self.view.waiting:
+            self.load.answered.append(now - self.replied)
+            if self.behind:
+                self.say()
+
+
+class Answerer(Page):
+    """A wizard who answers at once whatever is heard."""
+
+    def __init__(self, load: Load, base: str, cookie: str, speakers: dict[str, Speaker]) -> None:
+        super().__init__(base, "wizard", cookie)
+        self.load, self.speakers, self.last = load, speakers, ("", 0)
+
+    def changed(self, before: Shown, now: float) -> None:
+        """Time an utterance, and answer it."""
+        asked = self.view.open
+        if asked is None or (self.view.dialogue, asked.turn) == self.last:
+            return
+        self.last = self.view.dialogue, asked.turn
+        speaker = self.speakers[self.view.dialogue]
+        self.load.heard.append(now - speaker.said)
+        speaker.replied = time.monotonic()
+        self.send("reply", dialogue=self.view.dialogue, turn=asked.turn, given=asked.given, response="hours")
+
+
+class Talker(Page):
+    """A participant who talks without end, and sends again what was not acknowledged when the server died."""
 
     def __init__(self, base: str, cookie: str) -> None:
         super().__init__(base, "participant", cookie)
         self.acknowledged: list[str] = []
         self.stopped = False
 
-    async def begin(self, stack: AsyncExitStack) -> None:
-        """Take part, up to the first utterance."""
-        await self.open(stack)
-        await self.send("consent", agree=True)
-        await self.until(lambda: self.view["stage"] == "briefing")
-        await self.send("begin")
-        await self.until(lambda: self.view["stage"] == "talking")
-
-    async def talk(self, stack: AsyncExitStack) -> None:
+    async def talk(self) -> None:
         """Talk until the server dies; to another server after that."""
-        from websockets.exceptions import ConnectionClosed
-
-        with suppress(ConnectionClosed, OSError):
-            if self.closed:
-                await self.open(stack)
-                self.stopped |= self.view["stage"] != "talking"
+        with suppress(ConnectionError):
+            if self.gone:
+                await self.open()
+                self.stopped |= self.view.stage != "talking"
             while True:
-                await self.until(lambda: not self.view["waiting"])
+                await self.until(lambda: not self.view.waiting)
                 await self._say()
-                await asyncio.sleep(0.25)  # no faster than the server takes messages
+                await asyncio.sleep(REST)
 
     async def _say(self) -> None:
         """Say something, under the id of the last message where that was not acknowledged."""
-        if f"message-{self.number:06}" not in self.taken:
+        if self.taken != f"message-{self.number:06}":
             self.number -= 1
-        number = self.number + 1
-        text = f"{self.cookie[-6:]} says {number}"
-        await self.send("say", text=text)
-        await self.until(lambda: f"message-{number:06}" in self.taken)
+        text = f"{self.cookie[-6:]} says {self.number + 1}"
+        await self.taken_of(self.send("say", text=text))
         self.acknowledged.append(text)
 
 
-async def _survive(folder: str) -> list[_Talker]:
-    """Participants who have talked while the server was killed, and to one more that goes on."""
-    chance, people, port = random.Random(1), list[_Talker](), "0"
-    for _ in range(KILLS + 1):
-        async with AsyncExitStack() as stack:
-            with _served(folder, port) as (base, tokens, _):
-                port = base.rpartition(":")[2]
-                for _ in range(TALKERS - len(people)):
-                    people.append(_Talker(base, await asyncio.to_thread(_join, base, tokens["Participants"])))
-                    await people[-1].begin(stack)
-                talks = [asyncio.create_task(one.talk(stack)) for one in people]
-                await asyncio.sleep(2 + 2 * chance.random())
-            await asyncio.gather(*talks)
-    return people
+async def _enter(page: Page) -> None:
+    """Take part, up to the first utterance."""
+    await page.open()
+    page.send("consent", agree=True)
+    await page.until(lambda: page.view.stage == "briefing")
+    page.send("begin")
+    await page.until(lambda: page.view.stage == "talking")
 
 
-async def _load(base: str, tokens: dict[str, str], process: int) -> tuple[list[float], float]:
-    """Seconds from send to delivery, both ways, of all dialogues; and of processor that the server took for them."""
-    port = base.rpartition(":")[2]
-    times: list[float] = []
-    async with AsyncExitStack() as stack:
-        wizards = [
-            _Client(base, "wizard", f"demur_token_{port}_wizard={tokens[f'Wizard w{number:03}']}")
-            for number in range(DIALOGUES)
-        ]
-        people = []
-        for number in range(DIALOGUES):
-            people.append(_Client(base, "participant", await asyncio.to_thread(_join, base, tokens["Participants"])))
-            await wizards[number].open(stack)
-            await wizards[number].send("available", on=True)
-            await people[number].open(stack)
-        for person in people:
-            await person.send("consent", agree=True)
-            await person.until(lambda person=person: person.view["stage"] == "briefing")
-            await person.send("begin")
-        for person in people:
-            await person.until(lambda person=person: person.view["stage"] == "talking")
-        end, before = time.monotonic() + SECONDS, _cpu(process)
-        ended: list[None] = []
-        talks = [_talk(one, times, ended, end) for one in people]
-        await asyncio.gather(*talks, *(_answer(one, ended) for one in wizards))
-        return times, _cpu(process) - before
+async def _load(base: str, tokens: dict[str, str], process: int) -> tuple[Load, float, float]:
+    """What was measured, and the seconds of processor that the server and this process took for it."""
+    port, load = base.rpartition(":")[2], Load()
+    speakers: dict[str, Speaker] = {}
+    for number in range(DIALOGUES):
+        cookie = f"demur_token_{port}_wizard={tokens[f'Wizard w{number:03}']}"
+        wizard = Answerer(load, base, cookie, speakers)
+        await wizard.open()
+        await wizard.taken_of(wizard.send("available", on=True))
+        speaker = Speaker(load, base, await asyncio.to_thread(_join, base, tokens["Participants"], number))
+        speakers[f"d{number + 1:05}"] = speaker
+        await _enter(speaker)
+    loop = asyncio.get_running_loop()
+    gc.collect()
+    gc.freeze()
+    for speaker in speakers.values():
+        speaker.due = loop.time() - 0.5 * PACE
+        speaker.plan()
+    before, own = _cpu(process), time.process_time()
+    await asyncio.sleep(SECONDS)
+    spent, own = _cpu(process) - before, time.process_time() - own
+    load.talking = False
+    await asyncio.sleep(1.0)  # for what is still under way
+    return load, spent, own
 
 
-def _join(base: str, token: str) -> str:
-    time.sleep(0.21)  # no faster than the server lets people in
+def _join(base: str, token: str, number: int) -> str:
+    """Become a participant: the cookie. The server lets 60 in at once, and 5 a second after that."""
+    time.sleep(0.21 if number > 50 else 0)
     body = json.dumps({"token": token}).encode()
     request = urllib.request.Request(f"{base}/join", body, {"X-Demur": "1"}, method="POST")
     with urllib.request.urlopen(request) as answer:
         return str(answer.headers["set-cookie"]).partition(";")[0]
 
 
-async def _talk(one: _Client, times: list[float], ended: list[None], end: float) -> None:
-    """Say something now and then; what passes until the wizard's answer is there are two deliveries."""
-    chance = random.Random(one.cookie)
-    while time.monotonic() < end:
-        await asyncio.sleep(chance.uniform(0.5, 1.5) * PACE)
-        text = f"when do you open on sunday number {chance.randrange(1000)}"
-        lines = len(one.view["lines"])
-        started = time.monotonic()
-        await one.send("say", text=text)
-        await one.until(lambda lines=lines: len(one.view["lines"]) >= lines + 2)
-        times.append((time.monotonic() - started) / 2)
-    ended.append(None)
-
-
-async def _answer(one: _Client, ended: list[None]) -> None:
-    """Answer at once whatever is heard."""
-    while len(ended) < DIALOGUES:
-        try:
-            await asyncio.wait_for(one.until(lambda: one.view.get("open")), 1.0)
-        except TimeoutError:
-            continue
-        asked, dialogue = one.view.pop("open"), one.view["dialogue"]
-        await one.send("reply", dialogue=dialogue, turn=asked["turn"], given=asked["given"], response="hours")
+async def _survive(folder: str) -> list[Talker]:
+    """Participants who have talked while the server was killed, and to one more that goes on."""
+    chance, people, port = random.Random(1), list[Talker](), "0"
+    for _ in range(KILLS + 1):
+        with _served(folder, port) as (base, tokens, _):
+            port = base.rpartition(":")[2]
+            for number in range(len(people), DIALOGUES):
+                people.append(Talker(base, await asyncio.to_thread(_join, base, tokens["Participants"], number)))
+                await _enter(people[-1])
+            talks = [asyncio.create_task(one.talk()) for one in people]
+            await asyncio.sleep(2 + 2 * chance.random())
+        await asyncio.gather(*talks)
+    return people
