@@ -34,7 +34,7 @@ def test_there_are_fifteen_recipes_or_more() -> None:
 
 @pytest.mark.parametrize("touched", [pytest.param(touched, id=change) for change, touched in RECIPES])
 def test_a_recipe_names_what_is_there(touched: str) -> None:
-    files = [name for name in FILE.findall(touched) if not name.startswith("tests/")]
+    files = FILE.findall(touched)
     homes = {name: place_of(name) or next(iter(PACKAGE.rglob(f"*/{name}")), None) for name in files}
     assert all(homes.values()), homes
     parts = [[home] if home.is_file() else [*home.rglob("*.py")] for home in homes.values() if home is not None]

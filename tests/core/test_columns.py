@@ -1,7 +1,10 @@
+import re
+
 import pytest
 
-from demur.core.io.columns import ALIASES, candidates, nearest, resolve
+from demur.core.io.columns import ALIASES, DIALOGUE_ALIASES, NBEST_ALIASES, TRIAL_ALIASES, candidates, nearest, resolve
 from demur.errors import DataError
+from pages import read_page
 
 
 def test_the_canonical_name_wins_over_an_alias():
@@ -17,6 +20,23 @@ def test_an_alias_is_used_and_noted():
 @pytest.mark.parametrize(("part", "alias"), [(part, alias) for part, names in ALIASES.items() for alias in names])
 def test_every_alias_leads_to_its_part(part, alias):
     assert resolve([alias], {}).columns == {part: alias}
+
+
+@pytest.mark.parametrize(
+    ("title", "aliases"),
+    [
+        ("Answers", ALIASES),
+        ("N-best lists", NBEST_ALIASES),
+        ("Dialogues", DIALOGUE_ALIASES),
+        ("Trials", TRIAL_ALIASES),
+    ],
+)
+def test_the_page_on_tables_has_every_alias(title, aliases):
+    table = read_page("tables").partition(f"## {title}\n")[2].partition("\n## ")[0]
+    named = dict(re.findall(r"^\| `(\w+)` \| (.*?) \|", table, re.MULTILINE))
+    also = {part: set(re.findall(r"\w+", names.partition(" where ")[0])) for part, names in named.items()}
+    spelled = {part: {name.replace(" ", "_") for name in names} for part, names in aliases.items() if names}
+    assert {part: also.get(part) for part in spelled} == spelled
 
 
 def test_two_aliases_of_one_part_are_refused_with_both_named():

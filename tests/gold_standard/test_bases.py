@@ -4,6 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from demur.gold_standard.curves import FAMILIES, PIECES
+from pages import read_page
 from reference import gold_fits as plain
 
 RANGES = st.tuples(st.floats(-50, 50), st.floats(0.1, 100)).map(lambda pair: (pair[0], pair[0] + pair[1]))
@@ -103,3 +104,9 @@ class TestSimpleCurves:
         assert basis.rows(x) @ np.linalg.lstsq(basis.rows(x), powers, rcond=None)[0] == pytest.approx(powers, abs=1e-9)
         assert not basis.bounded.any()
         assert basis.breaks == ()
+
+
+@pytest.mark.parametrize("kind", FAMILIES)
+def test_the_table_of_curves_has_every_family(kind):
+    table = read_page("gold_curves").partition("## Which curve")[2].partition("\n\n`--fit")[0]
+    assert f"`{kind}`" in table

@@ -10,6 +10,7 @@ import polars as pl
 import pytest
 
 from commands import Demur
+from demur.gold_standard.curves import FAMILIES
 
 GOLD = ("gold", "t.csv", "--x", "wer", "--y", "done", "--replicates", "50", "--no-checks")
 
@@ -53,9 +54,12 @@ WRONG_OPTIONS = {
     "nowhere": (["--where", "room=loud"], "t.csv: no row is left where room is loud"),
     "fit": (
         ["--fit", "cubic"],
-        "--fit takes one of auto, spline, logistic, linear, polynomial, isotonic, or NAME=KIND",
+        f"--fit takes one of auto, {', '.join(FAMILIES)}, or NAME=KIND",
     ),
-    "fit of one": (["--fit", "A=cubic"], "--fit takes one of auto, spline, logistic, linear, polynomial, isotonic"),
+    "fit of one": (
+        ["--fit", "A=cubic"],
+        f'--fit takes one of auto, {", ".join(FAMILIES)}, or NAME=KIND; got "A=cubic"',
+    ),
     "fit of nobody": (["--fit", "C=linear"], '--fit names "C", and there is no such performer'),
     "degree": (["--fit", "polynomial", "--degree", "12"], "--degree"),
     "direction": (["--direction", "up"], "--direction"),

@@ -6,12 +6,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import t as student
 
+from demur.gold_standard.curves import FAMILIES
 from demur.gold_standard.fitting import FitOptions, Performer, fit_curve
 from gold_standard.counted import counted, performer_of, plateau, simulated_counts, straight
 from reference import gold_fits as plain
 
 GRID = np.linspace(0, 1, 31)
-KINDS = ("spline", "logistic", "linear", "polynomial", "isotonic")
+KINDS = tuple(FAMILIES)
 
 
 def predictor(performance):

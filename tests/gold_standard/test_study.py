@@ -13,6 +13,7 @@ from scipy.special import expit
 
 from demur.errors import DataError, UsageError
 from demur.gold_standard.cost import read_cost
+from demur.gold_standard.curves import FAMILIES
 from demur.gold_standard.fitting import FitOptions
 from demur.gold_standard.impurity import XInterval
 from demur.gold_standard.study import GoldOptions, analyse
@@ -292,7 +293,7 @@ def test_a_kind_of_curve_can_be_given_to_one_performer():
     assert kinds["B"] != "linear"
 
 
-@pytest.mark.parametrize("kind", ["spline", "logistic", "linear", "polynomial", "isotonic"])
+@pytest.mark.parametrize("kind", FAMILIES)
 def test_every_kind_of_curve_gives_about_the_same_masses(kind):
     options = GoldOptions(fit=FitOptions(kind=kind), checks=False, replicates=60)
     study = read(drawn(subjects=24, count=40, **THREE), options)

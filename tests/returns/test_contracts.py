@@ -55,6 +55,12 @@ def test_a_measure_says_what_it_is(name):
     assert type(measure).__name__ in KINDS
 
 
+def test_intervals_that_are_of_one_measure_are_asked_for_by_no_other():
+    own = {"area": {"AUGRC"}, "inverse": {"NonreturnAtError"}}
+    asked = {kind: {name for name, one in KINDS.items() if getattr(one, "interval", "") == kind} for kind in own}
+    assert asked == own
+
+
 @pytest.mark.parametrize("kind", sorted(KINDS))
 def test_a_measures_docstring_has_an_example_that_runs(kind):
     measure = KINDS[kind]

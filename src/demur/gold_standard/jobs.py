@@ -77,8 +77,7 @@ _KINDS = ", ".join(get_args(FitChoice))
 Fits = Annotated[
     FitChoice | dict[str, FitChoice],
     Option(
-        "Kind of curve: auto, spline, logistic, linear, polynomial or isotonic; A=linear for one performer. "
-        "Repeatable.",
+        f"Kind of curve: {' or '.join(_KINDS.rsplit(', ', 1))}; A=linear for one performer. Repeatable.",
         metavar="KIND",
         parse=parse_fit,
         takes=f"one of {_KINDS}, or NAME=KIND",

@@ -20,6 +20,10 @@ from demur.core.stats.sweep import Sweep
 from demur.errors import DataError
 
 IntervalKind = Literal["share", "height", "inverse", "area", "ranking", "risk", "miscalibration", "score", "gain"]
+"""How the interval of a measure is found; `demur.returns.evaluate` has a method for each, which says what it does.
+
+`score` suits every measure, `share` every proportion of rows; `area` and `inverse` are of one measure each.
+"""
 Frame = nw.LazyFrame[Any] | nw.DataFrame[Any]
 
 
@@ -36,7 +40,7 @@ class Measure(ABC):
     better: ClassVar[Literal["lower", "higher"]]
     reference: ClassVar[str]
     interval: ClassVar[IntervalKind] = "score"
-    """Which kind of interval suits the measure (see `demur.returns.evaluate`)."""
+    """Which kind of interval suits the measure; a subclass has that of its parent unless it names another."""
     bottom: ClassVar[float] = 0.0
     """The lowest value a measure of rankings can take; the highest is 1."""
 
