@@ -25,7 +25,7 @@ from demur.importers.protocol import ForeignFile, frame_of, loose_series
 from demur.importers.reading import opened
 from demur.importers.speech import aligned, slots_of
 from demur.returns.charts.error_return import error_return_chart
-from demur.returns.jobs import score
+from demur.returns.jobs import compare, score
 from demur.returns.table import Reading, read_responses
 
 DATA = Path(__file__).parent / "data"
@@ -249,6 +249,22 @@ def inspect_members(file: str = "inspect_choice-3epochs.json") -> dict[str, byte
 def test_an_archive_packed_with_zstandard_holds_what_the_document_holds(tmp_path: Path) -> None:
     archive = zstd_archive(tmp_path / "run.eval", inspect_members())
     assert rows_of([archive]) == rows_of([DATA / "inspect_choice-3epochs.json"])
+
+
+@pytest.mark.parametrize(
+    "file", ["inspect_choice-3epochs.json", "promptfoo.jsonl", "openai_evals.jsonl", "deepeval_test_run.json"]
+)
+def test_two_runs_of_one_system_are_compared_under_the_names_of_their_files(tmp_path: Path, file: str) -> None:
+    for run in ("before", "after"):
+        shutil.copy(DATA / file, tmp_path / f"{run}{Path(file).suffix}")
+    systems = [{row["system"] for row in rows_of([path])} for path in (DATA / file, *sorted(tmp_path.iterdir()))]
+    assert systems[0] == systems[1] == systems[2]
+    found = compare(*sorted(tmp_path.iterdir(), reverse=True), replicates=50)
+    named = {f"{name} ({run})" for name in systems[0] for run in ("before", "after")}
+    assert {one.system for one in found.evaluations} == named
+    same = [pair for pair in found.pairs if pair.a.partition(" (")[0] == pair.b.partition(" (")[0]]
+    assert len(same) == len(systems[0])
+    assert all(pair.paired for pair in same)
 
 
 @pytest.mark.parametrize("file", ["inspect_choice.eval", "sklearn_all.npz"])

@@ -161,8 +161,12 @@ def _as_tables(files: Sequence[Source], choices: ImportChoices, only: Importer |
 
     if faults := faults_of(partial(add_table, *one) for one in unknown):
         raise DataError.joined(faults)
-    for importer, place, members in groups.values():
-        found += [(place, log.source()) for log in _read_members(importer, members, choices)]
+    logs = [
+        (place, log.source())
+        for importer, place, members in groups.values()
+        for log in _read_members(importer, members, choices)
+    ]
+    found += zip((place for place, _ in logs), _named_by_run([log for _, log in logs]), strict=True)
     tables = [source for _, source in sorted(found, key=lambda pair: pair[0])]
     tables = [_with_paths(source, choices) for source in tables]
     if choices.confidence in VOTES:
@@ -170,6 +174,37 @@ def _as_tables(files: Sequence[Source], choices: ImportChoices, only: Importer |
     if choices.gold is not None:
         tables = [_with_gold(source, choices) for source in tables]
     return [_with_refusals(source, choices) for source in tables] if choices.withheld_like else tables
+
+
+def _named_by_run(logs: Sequence[Source]) -> list[Source]:
+    """The logs; a system that answers the same inputs in several of them is one of its own in each, named by file too.
+
+    Tools name systems by model, so that runs before and after a change have the same name.
+    """
+    keys = [
+        log.frame.select("system", pl.col("id").cast(pl.String)).unique()
+        for log in logs
+        if log.frame is not None and {"system", "id"} <= set(log.frame.columns)
+    ]
+    if len(keys) < 2:
+        return list(logs)
+    repeated = pl.concat(keys, how="vertical_relaxed").filter(pl.struct("system", "id").is_duplicated())
+    shared = repeated["system"].drop_nulls().unique().to_list()
+    names, _ = sources.system_names(logs)
+    return [_with_run(log, name, shared) for log, name in zip(logs, names, strict=True)]
+
+
+def _with_run(log: Source, run: str, shared: Sequence[str]) -> Source:
+    if log.frame is None or "system" not in log.frame.columns:
+        return log
+    own = [name for name in log.frame["system"].unique(maintain_order=True).to_list() if name in shared]
+    if not own:
+        return log
+    named = pl.format("{} ({})", "system", pl.lit(run))
+    frame = log.frame.with_columns(system=pl.when(pl.col("system").is_in(own)).then(named).otherwise("system"))
+    systems = ", ".join(f'"{name}"' for name in own[:FEW])
+    note = f"{log.name}: other files have answers of {systems} to the same inputs, so this run is named by its file too"
+    return replace(log, frame=frame, notes=(*log.notes, note))
 
 
 def _is_mapped_inside(file: ForeignFile, choices: ImportChoices) -> bool:
