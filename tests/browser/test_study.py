@@ -14,7 +14,7 @@ import demur
 from browser.audit import audit_looks, serious_faults
 from demur.study.demo import SimulatedStudy, write_simulated
 from demur.study.design import read_design
-from demur.study.export import StudyRecord
+from demur.study.export import StudyRecord, turns_of
 from demur.study.folder import new_folder
 from demur.study.pairing import plan_for
 from study.designs import SMALL, write_small
@@ -203,7 +203,9 @@ def test_what_is_spoken_is_recognised_and_answers_are_spoken(tmp_path: Path, ope
         page.click("#record")
         page.locator(".lines .guide", has_text="Yes.").wait_for()
         assert page.evaluate("window.spoken") == ["Hello.", "Yes."]
-    (talk,) = StudyRecord.of(folder).state.talks.values()
+    record = StudyRecord.of(folder)
+    (talk,) = record.state.talks.values()
     assert talk.exchanges[0].heard["text"] == "when open"
     (recording,) = (folder / "audio").iterdir()
+    assert turns_of(record)["audio"].to_list() == [f"audio/{recording.name}"]
     assert recording.read_bytes()[:4] == b"RIFF"

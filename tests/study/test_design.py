@@ -41,6 +41,11 @@ def test_all_faults_are_told_at_once_with_their_lines():
         ("wait = 30.0", "dialogues = 5", "more than there are conditions"),
         ('text = "Anything?"\nkind = "text"', 'text = "Anything?"\nkind = "choice"', "two choices or more"),
         ('names = ["anna", "ben"]', 'names = ["anna", "ben"]\nrounds = 2', "there is no [[training]]"),
+        ("nbest = 2", 'nbest = 2\nname = "subject"', "another column"),
+        ('id = "easy"', 'id = "turns"', "another column"),
+        ('id = "easy"', 'id = "completed"', "another column"),
+        ('id = "easy"', 'id = "after_remarks"', "another column"),
+        ("nbest = 2", 'by = "speech"\nrecogniser = ["r", "{wav}"]\nmeasured = "realised"', "needs typed input"),
     ],
 )
 def test_rules_that_no_field_shows(old, new, rule):

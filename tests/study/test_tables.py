@@ -21,7 +21,7 @@ from commands import Demur
 from demur.errors import DataError, UsageError
 from demur.study.checks import check_study
 from demur.study.demo import SimulatedStudy, write_simulated
-from demur.study.design import parse_design, read_design
+from demur.study.design import DIALOGUE_COLUMNS, TRIAL_COLUMNS, parse_design, read_design
 from demur.study.export import StudyRecord, benchmark_svg, read_study_trials, study_tables, trials_of
 from demur.study.folder import new_folder
 from demur.study.input import NoisyInput, recognise
@@ -51,7 +51,9 @@ def test_a_dialogue_is_a_row_of_each_table_with_the_same_facts(filled: Path) -> 
     record = StudyRecord.of(filled)
     tables = study_tables(record)
     assert tables["trials"].height == tables["dialogues"].height == len(record.counted) == 32
-    assert tables["trials"].columns == ["study", "performer", "role", "subject", "components", "wer", "completed"]
+    assert tables["trials"].columns == [*TRIAL_COLUMNS, "wer", "completed"]
+    assert tables["trials"]["order"].is_sorted()
+    assert set(tables["dialogues"].columns) >= {*DIALOGUE_COLUMNS, "completed", "understood"}
     gold = tables["trials"].filter(role="gold")
     assert set(gold["subject"]) <= {"anna", "ben"}
     turns, dialogues = tables["turns"], tables["dialogues"]

@@ -30,6 +30,14 @@ PerformerKind = Literal["wizard", "relevance", "command", "python", "http"]
 SLOT = re.compile(r"\{([A-Za-z0-9_]+)\}")
 """How a slot stands in a response."""
 
+TRIAL_COLUMNS = ("study", "performer", "role", "subject", "components", "order")
+"""Columns of the table of trials beside the metric and what is varied."""
+DIALOGUE_COLUMNS = (
+    *("dialogue", "group", "performer", "wizard", "task", "level", "wer", "turns", "seconds", "end", "fallback"),
+    "answer",
+)
+"""Columns of the table of dialogues beside the metric and the questionnaires."""
+
 LONGEST_VALUE = 100
 """Characters that a wizard may type into a slot."""
 
@@ -415,6 +423,7 @@ def _broken_rules(design: WozDesign) -> Iterator[Fault]:
     yield from _input_faults(design)
     yield from _response_faults(design)
     yield from _question_faults(design)
+    yield from _column_faults(design)
     metric = design.metric
     if metric.source == "item" and metric.item not in [one.id for one in design.dialogue]:
         fix = "name an item of [[dialogue]], the questionnaire after each dialogue"
@@ -506,6 +515,9 @@ def _input_faults(design: WozDesign) -> Iterator[Fault]:
         yield ("input", "recogniser"), "is missing: input is by speech", None, 'such as ["recognise", "{wav}"]'
     if one.recogniser and not any("{wav}" in part for part in one.recogniser):
         yield ("input", "recogniser"), "must say where the file goes, as {wav}", None, ""
+    if one.by == "speech" and one.measured == "realised":
+        fix = 'leave it at "level"'
+        yield ("input", "measured"), "needs typed input: nobody knows the words that were spoken", "realised", fix
     if one.by == "keyboard" and max(one.levels) > 1:
         yield ("input", "levels"), "must lie between 0 and 1: the word error rates of the channel", max(one.levels), ""
 
@@ -535,3 +547,18 @@ def _question_faults(design: WozDesign) -> Iterator[Fault]:
                 yield (stage, place, "labels"), "must list two choices or more", None, ""
             if one.kind == "scale" and not one.low < one.high <= one.low + 20:
                 yield (stage, place, "high"), "must exceed low, by at most 20", one.high, ""
+
+
+def _column_faults(design: WozDesign) -> Iterator[Fault]:
+    """Names that tables could not keep apart from their other columns."""
+    rule, fix = "is the name of another column of the tables", "choose another name"
+    varied, metric = design.input.name, design.metric
+    if varied in (*TRIAL_COLUMNS, metric.name):
+        yield ("input", "name"), rule, varied, fix
+    if metric.name in (*TRIAL_COLUMNS, *DIALOGUE_COLUMNS):
+        yield ("metric", "name"), rule, metric.name, fix
+    asked = {f"{stage}_{one.id}" for stage in ("before", "after") for one in design.questions(stage)}
+    for place, one in enumerate(design.dialogue):
+        taken = one.id == metric.name and (metric.source, metric.item) != ("item", one.id)
+        if taken or one.id in DIALOGUE_COLUMNS or one.id in asked:
+            yield ("dialogue", place, "id"), rule, one.id, fix

@@ -100,7 +100,7 @@ def trials_of(record: StudyRecord) -> pl.DataFrame:
     """A row for each trial, as `demur gold` reads it.
 
     The subject of a wizard's trial is the wizard; where there is one only, it is the participant, as it is of a
-    system's trials.
+    system's trials. `order` counts dialogues as they were begun.
     """
     design, reports, lone = record.design, record.reports, record.lone
     words = _word_counts(record)
@@ -117,12 +117,15 @@ def trials_of(record: StudyRecord) -> pl.DataFrame:
                 "role": "gold" if spec.is_wizard else "system",
                 "subject": talk.wizard if spec.is_wizard and talk.performer not in lone else talk.participant,
                 "components": "+".join(spec.components) or "none",
+                "order": int(talk.id[1:]),
                 x: talk.level if design.input.measured == "level" else realised,
                 y: reports[talk.id]["value"],
             }
         )
     names = ("study", "performer", "role", "subject", "components")
-    return pl.DataFrame(rows, schema={**dict.fromkeys(names, pl.String), x: pl.Float64, y: pl.Float64})
+    return pl.DataFrame(
+        rows, schema={**dict.fromkeys(names, pl.String), "order": pl.Int64, x: pl.Float64, y: pl.Float64}
+    )
 
 
 def _word_counts(record: StudyRecord) -> dict[str, tuple[int, int]]:
@@ -169,9 +172,11 @@ def dialogues_of(record: StudyRecord) -> pl.DataFrame:
 
 
 def turns_of(record: StudyRecord) -> pl.DataFrame:
-    """A row for each utterance and its answer: what was typed, passed on and said, and when."""
+    """A row for each utterance and its answer: what was typed or recorded, passed on and said, and when."""
     answers = {(event.dialogue, event.body["turn"]): event.body for event in record.of_kind("answered")}
     rates = {(event.dialogue, event.body["turn"]): event.body.get("wer") for event in record.of_kind("heard")}
+    audio = {(event.dialogue, event.body["turn"]): event.body.get("audio") for event in record.of_kind("said")}
+    spoken = record.design.input.by == "speech"
     rows = []
     for talk in record.kept:
         for one in talk.exchanges:
@@ -185,7 +190,7 @@ def turns_of(record: StudyRecord) -> pl.DataFrame:
                     "performer": talk.performer,
                     "wizard": talk.wizard or None,
                     "level": talk.level,
-                    "typed": one.typed,
+                    **({"audio": audio[talk.id, one.number]} if spoken else {"typed": one.typed}),
                     "input": None if one.heard is None else one.heard["text"],
                     "nbest": [] if one.heard is None else one.heard["nbest"],
                     "wer": rates.get((talk.id, one.number)),
