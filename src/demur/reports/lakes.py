@@ -216,14 +216,14 @@ def _names_of(log: EngineLog) -> list[str]:
 
 
 @dataclass(frozen=True, slots=True)
-class _Columns:
-    """Columns that rows are counted by: some that were asked for, or that have few values; one that tells the time."""
+class _CountedColumns:
+    """Columns that rows are counted by: those asked for, or that have few values; one that tells the time."""
 
     slices: tuple[str, ...]
     time: str | None
 
 
-def _columns_to_look_at(asked: _Lakes) -> _Columns:
+def _columns_to_look_at(asked: _Lakes) -> _CountedColumns:
     """The columns that have few values among the first rows of every lake, in types that engines write alike."""
     given, keep = asked.options.by, asked.options.by or ("*",)
     sources = list(asked.data[0].values()) if isinstance(asked.data[0], Mapping) else asked.data
@@ -233,18 +233,18 @@ def _columns_to_look_at(asked: _Lakes) -> _Columns:
         if given is not None:
             raise
         asked.unreachable["slices and halves by time"] = str(fault)
-        return _Columns((), None)
+        return _CountedColumns((), None)
     common = [name for name in found[0].columns if all(name in frame.columns for frame in found)]
     time = next((name for word in TIMES for name in common if name.casefold() == word), None)
     if given is not None:
-        return _Columns(given, time)
+        return _CountedColumns(given, time)
     if others := dict.fromkeys(name for frame in found for name in frame.columns if name not in common):
         asked.unreachable[f"slices by {listed(list(others))}"] = "not every lake has the column"
     few = [name for name in common if all(frame[name].n_unique() <= MOST for frame in found)]
     fractions = [name for name in few if found[0][name].dtype.is_float()]
     if fractions:
         asked.unreachable[f"slices by {listed(fractions)}"] = "fractions are no slices in an engine: store them as text"
-    return _Columns(tuple(name for name in few if name not in fractions), time)
+    return _CountedColumns(tuple(name for name in few if name not in fractions), time)
 
 
 def _first_rows(source: Any, reading: Reading, asked: _Lakes) -> pl.DataFrame:
@@ -263,7 +263,7 @@ Counted = Mapping[str, Parts]
 """The tallies of each system by the values of a column."""
 
 
-def _count_by_columns(asked: _Lakes, columns: _Columns) -> tuple[dict[str, Counted], tuple[str, Counted] | None]:
+def _count_by_columns(asked: _Lakes, columns: _CountedColumns) -> tuple[dict[str, Counted], tuple[str, Counted] | None]:
     """The tallies by each column to slice by, and by the one that tells the time."""
     sliced: dict[str, Counted] = {}
     timed: tuple[str, Counted] | None = None
