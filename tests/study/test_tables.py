@@ -96,7 +96,7 @@ SPOILT = [
         "met a condition twice",
     ),
     ("UPDATE events SET at = at - 6 WHERE kind = 'shown' AND dialogue IN "
-     "(SELECT dialogue FROM events WHERE kind = 'paired' AND body LIKE '%\"\"%')", "how long answers take"),
+     "(SELECT dialogue FROM events WHERE kind = 'paired' AND body LIKE '%\"\"%')", "answers take as long"),
     ("UPDATE events SET at = at - 6 WHERE kind = 'opened' AND body LIKE '%guide%'", "the waiting room"),
 ]  # fmt: skip
 

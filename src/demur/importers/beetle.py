@@ -97,7 +97,7 @@ def beetle_responses(
     The logs need `speech_act`, `matched`, `contradictory` and `not_mentioned`; `consistency` and `extra` are read where
     they are there. Fields of the diagnosis hold lists or texts of the parts found, counts, or yes and no; an empty cell
     is nothing found. `consistency` is consistent or inconsistent, or yes or no; an empty cell is consistent. An
-    answer in whose diagnosis everything is empty is refused, as it cannot be told from one whose diagnosis was lost.
+    answer in whose diagnosis everything is empty is refused, as its diagnosis may have been lost.
     The columns id, target, system, dialogue and weight are carried along. `columns` maps canonical
     columns to those of the data; faults name the place `where`.
 
@@ -139,7 +139,7 @@ def beetle_responses(
 
 
 def _act(text: str) -> str | None:
-    """The speech act that a text names, in whatever case and however its words are joined."""
+    """The speech act that a text names, in any case, its words joined in any way."""
     act = _joint.sub(" ", text.strip().casefold())
     return act if act in SPEECH_ACTS else None
 

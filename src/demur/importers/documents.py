@@ -98,7 +98,7 @@ def rows_at(document: Any, path: str, where: str) -> list[Row]:
 
 
 def oriented_rows(value: Any) -> list[Row] | None:
-    """The rows of a value, whichever way the table is turned; None where it is no table.
+    """The rows of a value, a table by rows or by columns; None where it is no table.
 
     >>> oriented_rows({"columns": ["a", "b"], "data": [[1, 2]]}), oriented_rows({"a": [1], "b": [2]})
     ([{'a': 1, 'b': 2}], [{'a': 1, 'b': 2}])

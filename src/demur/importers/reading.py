@@ -367,8 +367,8 @@ def _with_refusals(source: Source, choices: ImportChoices) -> Source:
     if "correct" in frame.columns:
         frame = frame.with_columns(pl.when(~matches).then("correct").alias("correct"))
     example = next((text for text, match in zip(texts, matches, strict=True) if match), None)
-    told = f"{source.name}: predictions that match `withheld_like` and are read as withheld: {int(matches.sum()):,}"
-    notes = (*source.notes, f'{told}, e.g. "{example}"' if example else told)
+    note = f"{source.name}: predictions that match `withheld_like` and are read as withheld: {int(matches.sum()):,}"
+    notes = (*source.notes, f'{note}, e.g. "{example}"' if example else note)
     return replace(source, format="arrow", compression="", frame=frame, notes=notes)
 
 

@@ -151,9 +151,10 @@ class SpokenWord:
 
 
 def _by_segment(words: Iterable[SpokenWord], segments: Sequence[SpokenSegment]) -> dict[int, list[SpokenWord]]:
-    """The words of each segment by its place: a word is of the first segment that ends after its middle, as in sclite.
+    """The words of each segment by its place: a word belongs to the first that ends after its middle, as in sclite.
 
-    So a word between two segments is of the later one, where it counts as inserted, and one after the last is of that.
+    So a word between two segments belongs to the later one, where it counts as inserted; one after the
+    last segment belongs to that.
     """
     channels: dict[tuple[str, str], list[tuple[float, int]]] = {}
     for place, segment in enumerate(segments):

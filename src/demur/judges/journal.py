@@ -1,6 +1,6 @@
 """What judges said, kept as it happened: a folder with an SQLite file to which events are only ever added.
 
-An event counts once it is committed to the disk, which is before anybody is told so. Nothing is ever changed: to undo
+An event counts once it is committed to the disk, and is acknowledged only then. Nothing is ever changed: to undo
 a judgement is an event too. A process that ends at any moment leaves what was committed.
 """
 

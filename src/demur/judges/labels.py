@@ -37,7 +37,7 @@ class JudgeLabel(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class LabelSet(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """The labels of a study, in the order of their keys, and what judges are asked and told."""
+    """The labels of a study, in the order of their keys, with the question to judges and their guidelines."""
 
     labels: tuple[JudgeLabel, ...]
     question: str = QUESTION
@@ -141,7 +141,7 @@ def _refuse_unknown(given: dict[str, Any], known: Sequence[str], where: str) -> 
 
 
 def _check(labels: Sequence[JudgeLabel], question: str, guidelines: str, where: str) -> LabelSet:
-    """The set with a key for each label; refused where labels cannot be told apart."""
+    """The set with a key for each label; refused where two labels share a name or a key."""
     names = [one.name for one in labels]
     if not 2 <= len(names) <= MOST_LABELS:
         raise UsageError(f"{where}: there must be 2 to {MOST_LABELS} labels; got {len(names)}")

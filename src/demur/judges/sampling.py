@@ -114,7 +114,7 @@ class Weights:
 
 
 def weigh(stratum: NDArray[np.int64], sizes: NDArray[np.int64], judged: Flags) -> Weights:
-    """The weights of inputs that were drawn, of which some are judged, and the strata that they are of.
+    """The weights of inputs that were drawn, of which some are judged, with their strata.
 
     `stratum` is that of each input, -1 for one that is known, and `sizes` are how many inputs each has in all. Inputs
     come to judges in random order, so those judged in a stratum are a random sample of it, finished or not. A stratum

@@ -153,7 +153,7 @@ def planned(
 
 
 def check_judges(judges: Sequence[str]) -> None:
-    """Refuse names of judges that cannot be told apart."""
+    """Refuse names of judges that are no names, or that two of them share."""
     if not 1 <= len(judges) <= MOST_JUDGES:
         raise UsageError(f"`judges` takes 1 to {MOST_JUDGES} names; got {len(judges)}")
     for place, name in enumerate(judges):

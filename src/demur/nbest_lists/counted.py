@@ -344,7 +344,7 @@ def in_engine(
     names = [one.system for part in parts for one in part if one.part is None]
     if len(set(names)) < len(names):
         fix = "name systems in a column system, or give folders of different names"
-        raise DataError("two logs stand for systems of one name", got=", ".join(sorted(names)), fix=fix)
+        raise DataError("two logs hold systems of the same name", got=", ".join(sorted(names)), fix=fix)
     notes = tuple(dict.fromkeys(note for part in parts for note in part.notes))
     evaluations = NBestEvaluations(one for part in parts for one in part).with_notes(notes)
     if compared is not None:

@@ -49,7 +49,7 @@ class Exploded:
     item_start: Places
     act_start: Places
     item: Codes
-    """Which item each row of items is of, by its number in the sets."""
+    """The item of each row, by its number in the sets."""
 
 
 @dataclass(frozen=True, eq=False)

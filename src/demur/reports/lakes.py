@@ -77,7 +77,7 @@ class _Lakes:
 def analyse(
     data: Sequence[Any], reading: MixtureReading, options: ReportOptions, how: Counting, step: Step
 ) -> ReportAnalyses:
-    """Analyses what is given: answers in lakes where they lie, all else in memory."""
+    """Analyses what is given: answers in lakes where they are, everything else in memory."""
     options.check()
     step("reading", 0, 1)
     lakes, others = _lakes_among(data, how)

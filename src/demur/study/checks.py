@@ -197,7 +197,7 @@ def _alike_in_answering(record: StudyRecord) -> Finding:
     seconds: dict[str, list[float]] = defaultdict(list)
     for talk in record.counted:
         seconds[talk.performer] += [one.shown - one.said for one in talk.exchanges if one.shown is not None]
-    return _alike("performers cannot be told apart by how long answers take", record, seconds)
+    return _alike("answers take as long with every performer", record, seconds)
 
 
 def _alike_in_waiting(record: StudyRecord) -> Finding:
@@ -206,7 +206,7 @@ def _alike_in_waiting(record: StudyRecord) -> Finding:
     opened = {event.dialogue: event.at for event in record.of_kind("opened")}
     for talk in record.counted:
         seconds[talk.performer].append(talk.started - opened[talk.id])
-    return _alike("performers cannot be told apart by the waiting room", record, seconds)
+    return _alike("the waiting room takes as long with every performer", record, seconds)
 
 
 def _alike(rule: str, record: StudyRecord, seconds: Mapping[str, Sequence[float]]) -> Finding:

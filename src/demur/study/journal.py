@@ -39,7 +39,7 @@ Deliver = Callable[[Callable[[], None]], None]
 
 
 class _Append:
-    """Events to be written together, and who is to be told."""
+    """Events to be written together, and what to call afterwards."""
 
     __slots__ = ("done", "epoch", "rows")
 
@@ -57,8 +57,8 @@ class StudyJournal:
     def __init__(self, folder: Path, *, most_pages: int | None = None, deliver: Deliver | None = None) -> None:
         """Opens the journal of a study for writing; only one process may.
 
-        After each commit `deliver` is given what tells all who wait for it, to be called wherever they are; by default
-        it is called here and now, in the writing thread.
+        After each commit `deliver` is given a function that tells all who wait for it, to be called in their thread; by
+        default it is called in the writing thread.
         """
         self.folder = folder
         self._deliver = deliver or _call
@@ -81,7 +81,7 @@ class StudyJournal:
         self._queue.put(_Append(rows, epoch, done))
 
     def close(self) -> None:
-        """Write what is waiting, and let go of the files."""
+        """Write what is waiting, and close the files."""
         self._queue.put(None)
         self._thread.join()
         with suppress(sqlite3.Error):
@@ -166,7 +166,7 @@ def _connect(path: Path) -> sqlite3.Connection:
 
 
 def _take_lock(path: Path) -> sqlite3.Connection:
-    """A connection that holds the lock of a study as long as it is open, in whatever way the process ends."""
+    """A connection that holds the lock of a study while it is open; the end of the process releases it too."""
     descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
     os.close(descriptor)
     connection = sqlite3.connect(path, isolation_level=None, check_same_thread=False, timeout=1)

@@ -53,7 +53,7 @@ class Join:
 
 @dataclass(frozen=True, slots=True)
 class Connect:
-    """A page is connected, or no longer."""
+    """A page connects or disconnects."""
 
     on: bool
     role: str = "participant"

@@ -185,7 +185,7 @@ class StudyState:
     # Changes, by the kind of event.
 
     def _started(self, event: StudyEvent) -> None:
-        """The server starts: nobody is connected, and whoever waits has the whole time again."""
+        """The server starts: nobody is connected, and waiting begins again."""
         people: list[Participant | WizardPerson] = [*self.participants.values(), *self.wizards.values()]
         for one in people:
             if one.connected or one.gone is not None:
@@ -317,7 +317,7 @@ class StudyState:
                 self._note_name(name)
 
     def _wizard(self, name: str) -> WizardPerson:
-        """A wizard, also one whom the design names no longer."""
+        """A wizard, also one that the design no longer names."""
         return self.wizards.setdefault(name, WizardPerson(name))
 
     def _exchange(self, event: StudyEvent) -> Exchange:

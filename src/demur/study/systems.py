@@ -222,8 +222,8 @@ def conversation_of(state: StudyState, dialogue: str, turn: int) -> dict[str, An
     talk = state.talks[dialogue]
     turns: list[dict[str, Any]] = []
     for one in talk.exchanges[:turn]:
-        told = {"response": one.text} if one.number < turn else {}
-        turns.append({"heard": one.heard, **told})
+        response = {"response": one.text} if one.number < turn else {}
+        turns.append({"heard": one.heard, **response})
     understood = talk.exchanges[turn - 1].understood
     return {"dialogue": dialogue, "turns": turns, **({"understood": understood} if understood is not None else {})}
 

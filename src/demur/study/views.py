@@ -1,4 +1,4 @@
-"""What each role sees of a study: built from what is listed here, so that nothing of the condition gets out."""
+"""What each role sees of a study: built only from what is listed here, so that it does not give the condition away."""
 
 from __future__ import annotations
 

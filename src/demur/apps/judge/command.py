@@ -65,7 +65,7 @@ Labels = Annotated[
     ),
 ]
 Guidelines = Annotated[
-    Path | None, Option("What judges are told: a text, or .toml with labels and their meaning.", metavar="FILE")
+    Path | None, Option("Guidelines for judges: a text, or .toml with labels and their meaning.", metavar="FILE")
 ]
 Shown = Annotated[
     tuple[str, ...],

@@ -163,7 +163,7 @@ def application(judging: Judging, *, hosts: frozenset[str] | None) -> ASGIApp:
 
 
 def role_of(request: Request, wanted: str) -> str:
-    """The role of who asks, refused where it is not the one that may; an empty one stands for any judge."""
+    """The role of a visitor, refused unless it is the one wanted; an empty one means any judge."""
     role = str(request.scope.get(ROLE, ""))
     if not role or (role == LEAD) != (wanted == LEAD):
         raise HTTPException(403, NOT_FOR_YOU)
@@ -302,7 +302,7 @@ def fault_answer(request: Request, status: int, message: str) -> Response:
 
 
 def serve(judging: Judging, address: Address, *, announce: Callable[[str], None]) -> None:
-    """Serve a judging until the process is ended; `announce` is told the link of each role."""
+    """Serve a judging until the process is ended; `announce` is given the link of each role."""
     with judging.journal.served(), closing(listening_socket(address)) as listening:
         port = listening.getsockname()[1]
         for role in (*judging.plan.judges, LEAD):

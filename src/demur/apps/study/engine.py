@@ -28,7 +28,7 @@ EXPERIMENTER = "experimenter"
 RECOGNISERS = 8
 """Recordings that are recognised at once."""
 MOST_WAITING = 200
-"""Frames that may wait for a page; a page that takes none for so long is let go."""
+"""Frames that may wait for a page; a page that takes none for so long is disconnected."""
 UNWRITTEN = "This could not be stored. Please try again in a moment."
 PAUSE = 1.0
 """Seconds before work is tried again that could not be stored."""
@@ -44,7 +44,7 @@ class Connection:
         self.frames: deque[bytes] = deque()
         self.wake = asyncio.Event()
         self.ended = ""
-        """Why the page is let go, once it is."""
+        """Why the page was disconnected, once it was."""
         self._shown = b""
 
     def send(self, frame: bytes) -> None:
@@ -285,7 +285,7 @@ class StudyEngine:
     # Pages come and go.
 
     async def connect(self, connection: Connection) -> None:
-        """Take a page in; one that somebody had before is let go."""
+        """Connect a page; one that the same person had before is disconnected."""
         key = connection.role, connection.person
         before = self.connections.get(key)
         self.connections[key] = connection

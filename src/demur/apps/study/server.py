@@ -53,11 +53,11 @@ MOST_AUDIO = 8 * 1024**2
 RATES = {"participant": (4.0, 20.0), "wizard": (15.0, 60.0), EXPERIMENTER: (4.0, 20.0), "join": (5.0, 60.0)}
 """Messages a second that a page may send for long, and how many at once."""
 MOST_REFUSED = 50
-"""Messages refused for coming too fast after which a page is let go."""
+"""Messages refused for coming too fast after which a page is disconnected."""
 PATHS = {"participant": "/participant", "wizard": "/wizard", EXPERIMENTER: "/experimenter"}
 LONGEST_EXTERNAL = 100
 SWITCH = 0.0005
-"""Seconds after which another thread is let go on."""
+"""Seconds after which another thread may run."""
 
 TOO_FAST = "Too many messages; please wait a moment."
 NO_ENTRY = "This page is for those who were given its link. Open the link again, in this browser."
@@ -319,7 +319,7 @@ class StudySite:
 
 
 async def _send_frames(socket: WebSocket, connection: Connection) -> None:
-    """Send what waits, until the page is let go."""
+    """Send what waits, until the page is disconnected."""
     while True:
         await connection.wake.wait()
         connection.wake.clear()
@@ -363,7 +363,7 @@ SOCKETS: dict[str, Any] = {
 
 
 def serve_study(folder: Path, address: Address, *, origin: str = "", announce: Callable[[str], None]) -> None:
-    """Serve a study until the process is ended; `announce` is told the links once they can be opened."""
+    """Serve a study until the process is ended; `announce` is given the links once they can be opened."""
     design = read_design(folder)
     if origin and urlsplit(origin).scheme not in ("http", "https"):
         raise UsageError(f'--url is an address such as https://study.example.org; got "{origin}"')

@@ -1,4 +1,4 @@
-"""A belief over goals, user acts and histories, updated from whole N-best lists (in the manner of BUDS).
+"""A belief over goals, user acts and histories, updated from whole N-best lists (as BUDS does).
 
 The network has, in each turn, the user's act, and for each slot the user's goal and its history (not said yet, said,
 confirmed). An act depends on the goals and histories of all slots, factor by factor; goals and histories depend on

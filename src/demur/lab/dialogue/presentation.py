@@ -16,7 +16,7 @@ from demur.core.stats.intervals import Figure, student, wilson
 from demur.lab.dialogue.simulate import Simulation
 
 KEYS = ("manager", "noise", "confidences", "threshold")
-"""What a condition is told by in a table of dialogues."""
+"""The columns of a table of dialogues that define a condition."""
 
 
 def mean_figure(values: Array | pl.Series, level: float) -> Figure:

@@ -58,7 +58,7 @@ MOST_PAIRED = 5
 """Systems up to which every two are compared along their curves."""
 
 POWER = 0.8
-"""Chance of showing a difference that the number of inputs needed is reckoned for."""
+"""Chance of showing a difference, for the number of inputs needed."""
 
 ENOUGH_TO_PLAN = 30
 """Units from which a difference seen says how many inputs would show it."""
@@ -378,7 +378,7 @@ def compare(
 class _Replicates(Mapping[str, Sweep]):
     """Replicates of each system, drawn a few systems at a time where there are many: the baseline and the next ones.
 
-    Paired systems have the same units drawn, in whichever company they are.
+    Paired systems have the same units drawn, whichever systems are drawn with them.
     """
 
     def __init__(self, systems: ComparedSystems, baseline: str | None, replicates: int, seed: int) -> None:

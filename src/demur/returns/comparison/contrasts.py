@@ -334,11 +334,10 @@ def fewest_units(rows: Rows, inside: Flags) -> int:
 def pooled_estimate(
     rows: Rows, inside: Flags, influence: Array, difference: float, times: Array | None = None
 ) -> Estimate:
-    """A difference of some rows and the others, with the standard error it has when both are of one population.
+    """A difference between some rows and the others, with its standard error if both come from one population.
 
-    A side without a single error has no spread of its own, so its own standard error would make a fact of chance. The
-    spread, and how much alike the rows of a dialogue are, are those of all rows; which rows are inside says how much of
-    that a difference feels. Where rows that are alike stand as one, `times` says how many each stands for.
+    A side without a single error has no spread, and its own standard error would be 0. So the spread is that of all
+    rows, as is the correlation of rows in a dialogue. Where one row stands for several, `times` says for how many.
     """
     weight, unit, times = rows.weight, rows.unit, np.ones(inside.size) if times is None else times
     centred = influence - float((influence * weight).sum() / weight.sum())
