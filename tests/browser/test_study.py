@@ -104,9 +104,7 @@ def test_a_study_from_consent_to_export_and_benchmark_graph(study: Served, open_
 
     folder = study.folder
     wrong = [one.rule for one in demur.check_study(folder).findings if not one.holds]
-    assert wrong == ["answers take as long with every performer"], (
-        "half a second is too short for wizards"
-    )
+    assert wrong == ["answers take as long with every performer"], "half a second is too short for wizards"
     exported = demur.export_study(folder, identifiers="hash")
     assert any(name.endswith("trials.csv") for name in exported.files)
     last = list(StudyRecord.of(folder).state.talks.values())[-2:]
