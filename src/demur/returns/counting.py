@@ -100,11 +100,22 @@ class Lake:
     engine: EngineChoice
     refuse_changes: Callable[[], None] = lambda: None
     """Refuses the log where it is no longer what it was."""
+    kept: Callable[[], SweepFile | None] = lambda: None
+    """Its tallies where they were kept when it was counted before."""
+    keep: Callable[[SweepFile], None] = lambda _: None
+    """Keeps its tallies."""
 
     def reading_for(self, asked: Reading) -> Reading:
         """How it is read, with what is asked besides: further columns and conditions, and what pairs its inputs."""
         where = tuple(dict.fromkeys((*self.reading.where, *asked.where)))
         return replace(self.reading, where=where, keep=asked.keep, pair_by=asked.pair_by)
+
+    def among(self, where: Sequence[tuple[str, str]]) -> Lake:
+        """The rows that have these values, whose tallies are not kept."""
+        if not where:
+            return self
+        reading = replace(self.reading, where=(*self.reading.where, *where))
+        return Lake(self.name, self.sources, reading, self.engine, self.refuse_changes)
 
 
 def lakes_in(data: Sequence[Any]) -> tuple[Lake, ...]:
@@ -184,6 +195,11 @@ def count(
     if len(lakes := lakes_in(data)) > 1:
         several = [count((one,), reading, how, by=by, step=step) for one in lakes]
         return _joined_counts([one for one in several if one is not None])
+    whole = by is None and not reading.where and how.exact_up_to == EXACT_UP_TO and not how.check_ids
+    engine_for(data, how)  # refuses what does not go with it
+    if lakes and whole and (kept := lakes[0].kept()) is not None:
+        lakes[0].refuse_changes()
+        return replace(kept, tallies=tuple(one.named(how.name or lakes[0].name) for one in kept.tallies))
     with judged_in_engine(data, reading, how, by=by, step=step) as found:
         if found is None:
             return None
@@ -191,7 +207,10 @@ def count(
         made = tallies(judged, exact_up_to=how.exact_up_to, step=step)
     if (name := how.name or next((one.name for one in lakes), None)) is not None:
         made = [one.named(name) for one in made]
-    return SweepFile(tuple(made), rules_of(reading), log.sources, (*log.notes, *judged.notes), judged.warnings)
+    found_file = SweepFile(tuple(made), rules_of(reading), log.sources, (*log.notes, *judged.notes), judged.warnings)
+    if lakes and whole:
+        lakes[0].keep(found_file)
+    return found_file
 
 
 def _joined_counts(several: Sequence[SweepFile]) -> SweepFile:

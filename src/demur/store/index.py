@@ -22,7 +22,6 @@ from demur.store.records import (
     CACHE,
     ELSEWHERE,
     REPLACING,
-    ROWS,
     RUN,
     RUNS,
     STAGING,
@@ -237,7 +236,7 @@ def _read_again(folder: Path, index: Index, *, writable: bool) -> list[str]:
 def _restore_description(folder: Path, last: Run) -> bool:
     """Writes what the index knows into a folder whose rows are whole, the damaged description put aside."""
     try:
-        mark_of(folder / ROWS, last)
+        mark_of(folder / last.content, last)
     except DamagedError:
         return False
     if (folder / RUN).exists():

@@ -272,7 +272,11 @@ def _readings_of(frame: pl.DataFrame) -> dict[str, Any]:
     """What a list of runs shows of the error-return curve; None where it is undefined."""
     if not frame["weight"].sum() > 0:
         return {"forced_error": None, "augrc": None, "errors_at": [None] * len(SHARES)}
-    sweep = Sweep.from_frame(nw.from_native(frame))
+    return readings_of(Sweep.from_frame(nw.from_native(frame)))
+
+
+def readings_of(sweep: Sweep) -> dict[str, Any]:
+    """What a list of runs shows of the error-return curve, from the sweep of a run."""
     measures = [ForcedError(), AUGRC(), *map(ErrorAtNonreturn, SHARES)]
     forced, area, *errors = [None if isnan(value := one.finish(sweep).item()) else value for one in measures]
     return {"forced_error": forced, "augrc": area, "errors_at": errors}

@@ -4,6 +4,7 @@ Only light modules are imported here, as every command loads this one for its he
 """
 
 from collections.abc import Mapping
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -12,7 +13,16 @@ from demur.core.options import KINDS, Kind, NoSeed, OutcomeColumn, Tables, Trial
 from demur.core.show.results import Step, silent
 from demur.errors import UsageError
 from demur.importers.choices import reads_logs
-from demur.returns.options import OUT_OF_SCOPE, WITHHELD, Columns, MissingConfidence, OutOfScope, Withheld
+from demur.returns.options import (
+    OUT_OF_SCOPE,
+    WITHHELD,
+    Columns,
+    EngineName,
+    MissingConfidence,
+    OutOfScope,
+    SparkMaster,
+    Withheld,
+)
 
 if TYPE_CHECKING:
     from demur.store.presentation import AddedRuns, RemovedRuns, RunList
@@ -73,6 +83,12 @@ def add_runs(
     ] = None,
     tags: Annotated[tuple[str, ...], Option("A tag to find it by. Repeatable.", flag="--tag", repeat=True)] = (),
     note: Annotated[str, Option("A note on it.", metavar="TEXT")] = "",
+    link: Annotated[
+        bool,
+        Option("Link to a lake where it lies (Parquet files, globs, folders, URLs): counted once, never copied."),
+    ] = False,
+    engine: EngineName = "auto",
+    spark_master: SparkMaster = None,
     kind: KindOfFiles = None,
     replace: Annotated[bool, Option("Take the name from the run that has it, which is removed.")] = False,
     columns: Columns = None,
@@ -94,10 +110,12 @@ def add_runs(
     step: Step = silent,
 ) -> "AddedRuns":
     """Add tables to the store of runs: read, checked, and kept once, whatever they are called."""
+    from demur.returns.counting import Counting
     from demur.store.intake import RunReading
     from demur.store.presentation import AddedRuns
     from demur.store.runs import Store
 
+    others: Any = {"items": items, "normalise": normalise, "x": x, "y": y, "lower": lower, "upper": upper, "gold": gold}
     reading = RunReading(
         columns=dict(columns or {}),
         where=tuple(where),
@@ -105,20 +123,17 @@ def add_runs(
         withheld=tuple(withheld),
         missing_confidence=missing_confidence,
         confidence=tuple(confidence),
-        items=items,
-        normalise=normalise,
         outcome=outcome,
-        x=x,
-        y=y,
-        lower=lower,
-        upper=upper,
-        gold=tuple(gold),
+        **others,
     )
+    called: dict[str, Any] = {"name": name, "tags": tags, "note": note, "replace": replace, "step": step}
+    how = Counting(engine=engine, spark_master=spark_master)
+    if not link and how != Counting():
+        raise UsageError("`engine` goes with `link`: what is added is read into memory")
     with Store.open(store) as opened:
         step("reading", 0, 1)
-        added = opened.add(
-            *data, name=name, tags=tags, note=note, reading=reading, kind=kind, replace=replace, step=step
-        )
+        adding: Any = partial(opened.link, how=how) if link else partial(opened.add, kind=kind)
+        added = adding(*data, reading=reading, **called)
         return AddedRuns(opened.root, tuple(added), opened.problems)
 
 

@@ -90,7 +90,8 @@ def of_added(found: AddedRuns) -> Presentation:
     sentences = []
     for run, new in ((one.run, one.new) for one in found.added):
         error = f", {_error_of(run)} wrong with all returned" if run.kind == "responses" else ""
-        added = f'Added "{run.name}" ({run.id}): {_size_of(run)}{error}.'
+        word, parts = ("Linked", ", counted where they lie") if run.lake else ("Added", "")
+        added = f'{word} "{run.name}" ({run.id}): {_size_of(run)}{parts}{error}.'
         there = f'These {_size_of(run)} are there already as "{run.name}" ({run.id}); nothing was added.'
         sentences.append(added if new else there)
     return _presentation("Runs added", found, sentences, _run_table("In the store", found.runs))

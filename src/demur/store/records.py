@@ -42,6 +42,8 @@ LOCK = "lock.sqlite"
 
 RUN = "run.json"
 ROWS = "rows.parquet"
+PARTS = "lake.json"
+"""In place of rows: the parts of a lake that a run is linked to."""
 
 VARIABLE = "DEMUR_STORE"
 """The environment variable that names the folder of the store."""
@@ -248,6 +250,15 @@ class Run:
     layout: int = LAYOUT
     demur: str = ""
     """The version that wrote it."""
+    lake: tuple[str, ...] = ()
+    """Where the rows lie, of a run that is linked; empty where they are here."""
+    engine: str = ""
+    """What counts the rows of a linked run."""
+
+    @property
+    def content(self) -> str:
+        """The file in its folder that holds its rows, or that says where they lie."""
+        return PARTS if self.lake else ROWS
 
     def to_dict(self) -> dict[str, Any]:
         """The run as plain values."""
@@ -298,7 +309,7 @@ def read_run(folder: Path) -> Run:
         raise DamagedError(f"its {RUN} is that of run {run.id}")
     if not run.sha256.startswith(run.id):
         raise DamagedError(f"the sha256 in its {RUN} does not begin with its id")
-    mark_of(folder / ROWS, run)
+    mark_of(folder / run.content, run)
     return run
 
 
@@ -338,6 +349,10 @@ def verify_rows(path: Path, run: Run, *, thorough: bool = False) -> None:
         sound = run.file_sha256 in (None, file_digest(path))
     except OSError as error:
         raise DamagedError(f"its {path.name} cannot be read: {error.strerror}") from None
+    if run.lake:
+        if not sound:
+            raise DamagedError(f"its {path.name} is not what was linked")
+        return
     if sound:
         _refuse_other_types(path, run)
     if sound and (thorough or run.file_sha256 is None):
@@ -366,7 +381,7 @@ def _refuse_other_types(path: Path, run: Run) -> None:
 def stamp_of(folder: Path) -> str:
     """What changes when a file of a run's folder is rewritten, cut off or removed."""
     marks = []
-    for name in (RUN, ROWS):
+    for name in (RUN, PARTS if (folder / PARTS).exists() else ROWS):
         try:
             found = (folder / name).stat()
             marks.append(f"{found.st_ino}+{found.st_mtime_ns}+{found.st_size}")

@@ -24,14 +24,25 @@ from demur.errors import DataError, UsageError
 from demur.gold_standard.trials import Trials, trials
 from demur.nbest_lists.table import NBest, nbest
 from demur.outcome.table import Dialogues, dialogues
+from demur.returns.counting import Counting, Lake
+from demur.returns.sweep_files import SweepFile, parsed_sweep
 from demur.returns.table import Responses
 from demur.store import index as store_index
 from demur.store.index import Index, migrate, put_aside
 from demur.store.intake import Draft, RenamedFile, RunReading, drafts
+from demur.store.links import (
+    LakeRows,
+    LinkDraft,
+    change_since,
+    link_drafts,
+    refuse_changed,
+    refuse_linked,
+)
 from demur.store.records import (
     CACHE,
     ELSEWHERE,
     INDEX,
+    PARTS,
     ROWS,
     RUN,
     RUNS,
@@ -49,6 +60,7 @@ from demur.store.records import (
     staged,
     usual_root,
     verify_rows,
+    write_durably,
     write_rows,
     write_run,
 )
@@ -60,6 +72,7 @@ SHORTEST = 4
 """Characters of an id that are enough to name a run by."""
 
 AS_IT_COMES = RunReading()
+WHERE_THEY_LIE = Counting()
 
 PREFIX, BASELINE = "run:", "@baseline"
 
@@ -71,6 +84,9 @@ KINDS_OF: Mapping[str, tuple[Kind, ...]] = {
     "reports": KINDS,
 }
 """The kinds of runs that the jobs of a question take."""
+
+COUNTED_WHERE_THEY_LIE = ("score", "compare", "threshold", "drift", "classes", "report")
+"""Jobs that take linked runs."""
 
 READ_WHEN_ADDED = (
     "columns",
@@ -181,6 +197,78 @@ class Store:
                 self._refuse_taken(runs, replacing=replace)
                 return [self._place(folder, run) for (folder, _), run in zip(ready, runs, strict=True)]
 
+    def link(
+        self,
+        *sources: str,
+        name: str | None = None,
+        tags: Sequence[str] = (),
+        note: str = "",
+        reading: RunReading = AS_IT_COMES,
+        how: Counting = WHERE_THEY_LIE,
+        replace: bool = False,
+        step: Step = silent,
+    ) -> list[Added]:
+        """Links to a lake of answers where it lies: a run for each system, its rows counted once and never copied.
+
+        Paths, globs, folders and URLs together are one log. The run remembers its parts; where these are others later,
+        it is refused until the lake is linked again, with `replace`.
+        """
+        self._refuse_writing()
+        found = link_drafts(sources, reading, how, name=name, step=step)
+        with ExitStack() as stack:
+            ready = [self._stage_link(draft, stack) for draft in found]
+            runs = [changed(run, name=run.name, tags=tags, note=note) for _, run in ready]
+            with self._writing():
+                self._refuse_taken(runs, replacing=replace)
+                added = [self._place(folder, run) for (folder, _), run in zip(ready, runs, strict=True)]
+        for one, draft in zip(added, found, strict=True):
+            self.keep(_tallies_of(one.run), draft.counted.to_bytes())
+        return added
+
+    def _stage_link(self, draft: LinkDraft, stack: ExitStack) -> tuple[Path, Run]:
+        """The parts of a lake under staging."""
+        with disk_faults(self.root):
+            folder = stack.enter_context(staged(self.root))
+            write_durably(folder / PARTS, draft.parts.encoded())
+        return folder, replace(
+            draft.run,
+            added=datetime.now(UTC).isoformat(timespec="milliseconds"),
+            size=(folder / PARTS).stat().st_size,
+            file_sha256=file_digest(folder / PARTS),
+        )
+
+    def lake(self, run: Run) -> Lake:
+        """Where the rows of a linked run lie, and how they are read; refused where they are not what was linked."""
+        refuse_other(run, "responses")
+        path = self.rows_path(run)
+
+        def kept() -> SweepFile | None:
+            content = self.cached(_tallies_of(run))
+            return None if content is None else parsed_sweep(content, name=run.name)
+
+        def keep(counted: SweepFile) -> None:
+            self.keep(_tallies_of(run), counted.to_bytes())
+
+        reading = self._reading(run).responses()
+        engine: Any = run.engine
+        return Lake(
+            run.name,
+            run.lake,
+            replace(reading, keep=()),
+            engine,
+            refuse_changes=lambda: refuse_changed(run, path),
+            kept=kept,
+            keep=keep,
+        )
+
+    def change_of(self, run: Run) -> str | None:
+        """How the lake of a linked run has changed since; None where it has not, or where the rows are here."""
+        return change_since(run, self.rows_path(run)) if run.lake else None
+
+    def lake_rows(self, run: Run) -> LakeRows:
+        """What looks up rows of a linked run."""
+        return LakeRows(self.lake(run), run)
+
     def _stage(self, draft: Draft, stack: ExitStack) -> tuple[Path, Run]:
         """The rows of a draft under staging; those of a run that is there already are not written again."""
         digest = digest_of(draft.kind, draft.frame, draft.reading)
@@ -289,6 +377,7 @@ class Store:
     def responses(self, run: Run, *, columns: Sequence[str] = ()) -> Responses:
         """The judged answers of a run in the order in which they came, with these columns besides; `*` for all."""
         refuse_other(run, "responses")
+        refuse_linked(run)
         for name in columns:
             if name not in (*run.columns, EVERYTHING):
                 raise unknown_column(name, run.columns, f'run "{run.name}"')
@@ -327,20 +416,24 @@ class Store:
         """The rows of a run, and how they are read: as when it was added, but for changes."""
         refuse_other(run, kind)
         given = {name: value for name, value in changes.items() if value is not None}
+        return rows_of(self.rows_path(run), run), replace(self._reading(run), **given)
+
+    def _reading(self, run: Run) -> RunReading:
+        """How a run was read when it was added."""
         try:
-            how = msgspec.convert(run.reading, RunReading)
+            return msgspec.convert(run.reading, RunReading)
         except msgspec.ValidationError as fault:
             raise damaged(run, f"the reading in its {RUN} is none: {fault}") from None
-        return rows_of(self.rows_path(run), run), replace(how, **given)
 
     def rows(self, run: Run) -> RunRows:
         """What looks up rows of a run of answers."""
         refuse_other(run, "responses")
+        refuse_linked(run)
         return RunRows(self.rows_path(run), run)
 
     def rows_path(self, run: Run) -> Path:
         """The file that holds the rows of a run, verified when it is first asked for and whenever it has changed."""
-        path = self.root / RUNS / run.id / ROWS
+        path = self.root / RUNS / run.id / run.content
         try:
             mark = mark_of(path, run)
             if self._verified.get(run.id) != mark:
@@ -356,15 +449,17 @@ class Store:
         """Reads every run again, and gives what is wrong with those whose content is no longer what it was."""
         self._look()
         entries = self._index.entries()
-        found = {}
+        found: dict[str, str] = {}
         for done, one in enumerate(entries):
             step(f"reading {one.name}", done, len(entries))
             damage = one.damage
             if damage is None and (run := one.run) is not None:
                 try:
-                    verify_rows(self.root / RUNS / run.id / ROWS, run, thorough=True)
+                    verify_rows(self.root / RUNS / run.id / run.content, run, thorough=True)
                 except DamagedError as error:
                     damage = str(error)
+                else:
+                    found |= {one.id: text} if (text := self.change_of(run)) is not None else {}
             if damage is not None:
                 found[one.id] = f'the run "{one.name}" ({one.id}) is damaged: {damage}'
         return found
@@ -467,7 +562,8 @@ def with_runs(positional: list[Any], options: dict[str, Any], job: Job) -> tuple
             if run.kind not in kinds:
                 taken = f"takes runs of {' or '.join(kinds)}" if kinds else "takes no runs"
                 raise UsageError(f"{one}: this run holds {run.kind}; demur {job.name} {taken}")
-            tables += _tables(store, run, options.get("where", ()))
+            where = options.get("where", ())
+            tables += [_lake(store, run, job, where)] if run.lake else _tables(store, run, where)
             if name.endswith(BASELINE):
                 if "baseline" not in defaults:
                     raise UsageError(f"{one}: only compare has a baseline")
@@ -475,6 +571,21 @@ def with_runs(positional: list[Any], options: dict[str, Any], job: Job) -> tuple
     if not any(isinstance(one, str) for one in tables):
         options.pop("where", None)
     return tables, options
+
+
+def _tallies_of(run: Run) -> str:
+    """The signature that the tallies of a linked run are kept under."""
+    return f"tallies {__version__} {run.id}"
+
+
+def _lake(store: Store, run: Run, job: Job, where: Sequence[tuple[str, str]]) -> Lake:
+    """A linked run with the rows that are asked for."""
+    if job.name not in COUNTED_WHERE_THEY_LIE:
+        raise UsageError(
+            f'run "{run.name}" is linked, so its rows are not here: demur {", ".join(COUNTED_WHERE_THEY_LIE)} take it; '
+            "add its files for others"
+        )
+    return store.lake(run).among(where)
 
 
 def _tables(store: Store, run: Run, where: Sequence[tuple[str, str]]) -> list[Any]:

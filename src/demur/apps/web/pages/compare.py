@@ -20,11 +20,13 @@ from demur.core.show.results import Step
 from demur.errors import DataError, UsageError
 from demur.returns.comparison.compare import Comparison
 from demur.returns.comparison.compare import compare as compare_systems
+from demur.returns.comparison.counted import count_systems
+from demur.returns.counting import Counting
 from demur.returns.evaluate import Evaluation, returns_measures
 from demur.returns.jobs import compare
 from demur.returns.pairing import Pairing, pair
 from demur.returns.presentation import of_comparison
-from demur.returns.table import Responses
+from demur.returns.table import Reading, Responses
 from demur.store.records import Run
 from demur.store.rows import apart, numbers_of, rows_of, side_by_side
 from demur.store.runs import Store
@@ -132,20 +134,18 @@ def comparison(store: Store, given: dict[str, Any], step: Step) -> dict[str, Any
     except DataError as fault:
         if how["unpaired"]:
             raise
-        common = len(common_ids(_ids(store, run) for run in runs))
+        common = 0 if any(run.lake for run in runs) else len(common_ids(_ids(store, run) for run in runs))
         return {"refused": {"rule": fault.rule, "common": common}}
 
 
 def _compared_answers(
     store: Store, runs: Sequence[Run], how: dict[str, Any], given: dict[str, Any], step: Step
 ) -> dict[str, Any]:
-    compared = compare_systems(
-        _pair_runs(store, runs, **how),
-        at=given["at"],
-        measures=returns_measures(at=given["at"]),
-        step=inner_steps(3, 1, step),
-        **given["sampling"],
-    )
+    asked = {"at": given["at"], "measures": returns_measures(at=given["at"]), **given["sampling"]}
+    if any(run.lake for run in runs):
+        compared = _compare_lakes(store, runs, how, step=inner_steps(3, 1, step), **asked)
+    else:
+        compared = compare_systems(_pair_runs(store, runs, **how), step=inner_steps(3, 1, step), **asked)
     step("drawing", 2, 3)
     shown = of_comparison(compared)
     return {
@@ -156,6 +156,18 @@ def _compared_answers(
         "paired": compared.pairs[0].paired,
         "filters": filters_of(store, runs),
     }
+
+
+def _compare_lakes(store: Store, runs: Sequence[Run], how: dict[str, Any], *, step: Step, **asked: Any) -> Comparison:
+    """Linked runs against each other, counted where they lie."""
+    if added := [run.name for run in runs if not run.lake]:
+        rule = "runs that are linked are compared with others that are: link its files, or add those of the others"
+        raise UsageError(f'"{added[0]}" was added, its rows are here; {rule}')
+    if how["matched"]:
+        raise UsageError("linked runs are paired where all have the same ids, not by those they have in common")
+    with count_systems([store.lake(run) for run in runs], Reading(), Counting(), step=step) as counted:
+        assert counted is not None
+        return compare_systems(counted.side_by_side(unpaired=how["unpaired"]), step=step, **asked)
 
 
 def _compared_lists(
@@ -178,7 +190,7 @@ def _compared_lists(
 
 def filters_of(store: Store, runs: Sequence[Run]) -> dict[str, list[tuple[str, int]]]:
     """Values that answers can be filtered by, of the columns that all runs have."""
-    values = store.rows(runs[0]).slices()
+    values = (store.lake_rows if runs[0].lake else store.rows)(runs[0]).slices()
     common = [name for name in values if all(name in run.about["slices"] for run in runs)]
     return {name: values[name] for name in common[:MOST_FILTERS]}
 
@@ -235,8 +247,15 @@ def report_page(store: Store, given: dict[str, Any], step: Step) -> dict[str, An
     from demur.reports.jobs import report
 
     runs = [store.run(reference) for reference in given["runs"]]
-    tables = [store.lists(run) if run.kind == "nbest" else store.responses(run, columns=("*",)) for run in runs]
+    tables = [_table_of(store, run) for run in runs]
     return {"html": report(*tables, at_nonreturn=given["at"], step=step, **given["sampling"]).html()}
+
+
+def _table_of(store: Store, run: Run) -> Any:
+    """The rows of a run, or where they lie."""
+    if run.lake:
+        return store.lake(run)
+    return store.lists(run) if run.kind == "nbest" else store.responses(run, columns=("*",))
 
 
 def inner_steps(total: int, place: int, step: Step) -> Step:

@@ -22,9 +22,11 @@ from demur.apps.web.pages.compare import run_summary
 from demur.apps.web.site import Page, PageContent, Query, Site
 from demur.core.io.sources import exactly
 from demur.core.io.tables import ROW, counterparts
+from demur.core.show.results import Step
 from demur.errors import DataError, UsageError
 from demur.store.records import Run
 from demur.store.rows import Mask, Order, Outcome, RowPage, RunRows
+from demur.store.runs import Store
 
 Places = NDArray[np.int32]
 
@@ -132,6 +134,16 @@ class RowQuery:
         """What becomes of the rows at the threshold."""
         return "wrong" if self.show in BESIDE else self.show  # type: ignore[return-value]
 
+    @property
+    def chosen(self) -> dict[str, Any]:
+        """Which rows are looked at, whatever became of them, and the threshold."""
+        return {name: getattr(self, name) for name in ("threshold", "low", "high", "where", "search")}
+
+    def lake_page(self, offset: int, limit: int) -> dict[str, Any]:
+        """What the engine of a linked run is asked for."""
+        page = {"outcome": self.outcome, "order": self.order, "offset": offset, "limit": limit}
+        return {"chosen": self.chosen, "page": page}
+
     def link(self, path: str, **changes: Any) -> str:
         """A link to the same rows, or to others where something changes."""
         given: dict[str, Any] = {
@@ -205,6 +217,8 @@ def row_query(site: Site, query: Query) -> RowQuery:
         raise UsageError(f'"{run.name}" is a run of {run.kind}; only runs of answers are shown here')
     other = site.store.run(query.text("other")) if query.text("other") else None
     show = query.choice("show", (*SHOWS, *BESIDE), "wrong")
+    if other is not None and (run.lake or other.lake):
+        raise UsageError("rows of linked runs are shown alone: they are not matched by id here")
     if show in BESIDE and other is None:
         raise UsageError(f"show={show} needs a second run: other=NAME")
     return RowQuery(
@@ -223,6 +237,9 @@ def row_query(site: Site, query: Query) -> RowQuery:
 
 def find_rows(site: Site, asked: RowQuery, *, offset: int, limit: int) -> RowPage:
     """Rows that were asked for, each beside that of the other run where there is one."""
+    if asked.run.lake:
+        found = site.result(f"{__name__}:lake_page", [asked.run], _looking(asked), **asked.lake_page(offset, limit))
+        return RowPage(found["total"], [_with_hypotheses(row) for row in found["rows"]])
     own = site.rows(asked.run)
     other = None if asked.other is None else site.rows(asked.other)
     match = None if other is None else match_runs(own, other)
@@ -274,10 +291,43 @@ def hypotheses(nbest: Any) -> list[dict[str, Any]]:
     return values
 
 
+def _looking(asked: RowQuery) -> str:
+    return f"Looking for rows of {asked.run.name} where they lie"
+
+
+def lake_page(store: Store, given: dict[str, Any], step: Step) -> dict[str, Any]:
+    """Rows of a linked run, looked for by its engine."""
+    run = store.run(given["runs"][0])
+    step(f"looking for rows of {run.name}", 0, 1)
+    page = store.lake_rows(run).page(**_lake_choice(given), **given["page"])
+    return {"total": page.total, "rows": page.rows}
+
+
+def lake_counts(store: Store, given: dict[str, Any], step: Step) -> dict[str, Any]:
+    """How many rows of a linked run have each outcome, and the values that they can be filtered by."""
+    run = store.run(given["runs"][0])
+    step(f"counting rows of {run.name}", 0, 1)
+    rows = store.lake_rows(run)
+    return {"counts": rows.counts(**_lake_choice(given)), "slices": rows.slices()}
+
+
+def _lake_choice(given: dict[str, Any]) -> dict[str, Any]:
+    chosen: dict[str, Any] = given["chosen"]
+    return {**chosen, "where": [(column, value) for column, value in chosen["where"]]}
+
+
+def _counts_and_slices(site: Site, asked: RowQuery) -> tuple[dict[str, int], dict[str, list[tuple[str, int]]]]:
+    """How many rows there are of each outcome, and the values of columns."""
+    if asked.run.lake:
+        found = site.result(f"{__name__}:lake_counts", [asked.run], _looking(asked), chosen=asked.chosen)
+        return found["counts"], found["slices"]
+    own = site.rows(asked.run)
+    return own.counts(**asked.chosen), own.slices()
+
+
 def _around(site: Site, asked: RowQuery, number: int) -> dict[str, Any]:
     """What stands around the rows: how many there are of each outcome, filters, and links."""
-    own = site.rows(asked.run)
-    counts = own.counts(asked.threshold, low=asked.low, high=asked.high, where=asked.where, search=asked.search)
+    counts, slices = _counts_and_slices(site, asked)
     beside = {} if asked.other is None else BESIDE
     tabs = [
         {"show": show, "label": label, "count": counts.get(show), "link": asked.link("/errors", show=show)}
@@ -287,7 +337,7 @@ def _around(site: Site, asked: RowQuery, number: int) -> dict[str, Any]:
         "counts": counts,
         "tabs": tabs,
         "orders": ORDERS,
-        "slices": dict(list(own.slices().items())[:MOST_FILTERS]),
+        "slices": dict(list(slices.items())[:MOST_FILTERS]),
         "links": {
             "before": asked.link("/errors", page=number - 1),
             "after": asked.link("/errors", page=number + 1),
@@ -311,7 +361,11 @@ def downloader(site: Site) -> Callable[[Request], Any]:
 
     def table_of(query: Query) -> Response:
         asked = row_query(site, query)
-        rows = find_rows(site, asked, offset=0, limit=MOST_DOWNLOADED).rows
+        if asked.run.lake:
+            found = site.store.lake_rows(asked.run).page(**asked.chosen, **asked.lake_page(0, MOST_DOWNLOADED)["page"])
+            rows = [_with_hypotheses(row) for row in found.rows]
+        else:
+            rows = find_rows(site, asked, offset=0, limit=MOST_DOWNLOADED).rows
         headers = {"content-disposition": f'attachment; filename="answers-{asked.run.id}-{asked.show}.csv"'}
         return Response(csv_of(rows), media_type="text/csv; charset=utf-8", headers=headers)
 

@@ -19,14 +19,17 @@ from demur.apps.web.pages.compare import (
     without_curves,
 )
 from demur.apps.web.site import Action, Page, PageContent, Query, Site, moment, percent
+from demur.core.engines.engine import title_of
 from demur.core.io.sources import exactly
 from demur.core.io.tables import ROW
 from demur.core.options import KINDS
 from demur.core.show.page import presentation_document
 from demur.core.show.results import Step
-from demur.errors import UsageError
+from demur.errors import DataError, UsageError
+from demur.returns.counting import Counting, count
 from demur.returns.evaluate import evaluate, returns_measures
 from demur.returns.presentation import of_choice, of_scores
+from demur.returns.table import Reading
 from demur.returns.threshold import threshold_by_error
 from demur.store.intake import SHARES
 from demur.store.records import Run
@@ -125,6 +128,7 @@ def _row(run: Run, share: int = 0) -> dict[str, Any]:
         "added": run.added,
         "source": run.source,
         "warnings": list(run.warnings),
+        "lake": list(run.lake),
         "link": f"/run/{run.id}",
     }
 
@@ -208,6 +212,8 @@ class RunPage(Page):
             "links": _links_of(run),
             "others": [run_summary(one) for one in site.store.runs(kind=run.kind) if one.id != run.id],
         }
+        if (changed := site.store.change_of(run)) is not None:
+            raise DataError(changed)
         if run.kind != "responses":
             return PageContent(run.name, {**document, "first_rows": _first_rows(site, run)})
         by, slices = query.text("by"), run.about.get("slices", [])
@@ -231,7 +237,9 @@ def facts_of(run: Run) -> list[tuple[str, str]]:
             ("out of scope", f"{about['out_of_scope']:,}"),
             ("wrong when all is returned", percent(about["forced_error"])),
         ]
-        facts += [("dialogues", f"{about['dialogues']:,}")] if about.get("dialogues") else []
+        dialogues = "dialogues (about)" if run.lake else "dialogues"
+        facts += [(dialogues, f"{about['dialogues']:,}")] if about.get("dialogues") else []
+        facts += [("linked to", ", ".join(run.lake)), ("counted by", title_of(run.engine))] if run.lake else []
     else:
         facts += [(name.replace("_", " "), _fact(value)) for name, value in about.items()]
     return [*facts, ("added", moment(run.added)), ("from", run.source), ("id", run.id)]
@@ -251,7 +259,7 @@ def _links_of(run: Run) -> list[dict[str, str]]:
     links = [
         (answers, "Errors and missed chances", f"/errors?run={run.id}"),
         (run.kind == "nbest" or (answers and about.get("has_nbest")), "Inspect the N-best lists", f"/nbest/{run.id}"),
-        (answers and about.get("dialogues"), "Fit an outcome model", f"/outcome?turns={run.id}"),
+        (answers and about.get("dialogues") and not run.lake, "Fit an outcome model", f"/outcome?turns={run.id}"),
         (run.kind == "dialogues", "Fit an outcome model", f"/outcome?run={run.id}"),
         (run.kind == "trials", "Study against the gold standard", f"/gold/{run.id}"),
     ]
@@ -270,9 +278,15 @@ def evaluation(store: Store, given: dict[str, Any], step: Step) -> dict[str, Any
     """What the answers of one run show: explorer, measures with intervals, figures, slices and a threshold."""
     run, by = store.run(given["runs"][0]), given.get("by")
     step("reading the run", 0, 3)
-    rows = {run.name: numbers_of(run, store.rows_path(run), (by,) if by else ())}
+    how: dict[str, Any] = {"step": inner_steps(3, 1, step), **given["sampling"]}
     measures = returns_measures(at=given["at"])
-    evaluations = evaluate(rows, measures=measures, by=by, step=inner_steps(3, 1, step), **given["sampling"])
+    if run.lake:
+        counted = count((store.lake(run),), Reading(keep=(by,) if by else ()), Counting(), by=by)
+        assert counted is not None
+        evaluations = evaluate(counted.tallies, measures=measures, **how)
+    else:
+        rows = {run.name: numbers_of(run, store.rows_path(run), (by,) if by else ())}
+        evaluations = evaluate(rows, measures=measures, by=by, **how)
     step("drawing", 2, 3)
     whole = evaluations[0]
     choice = threshold_by_error(whole.sample, MOST_ERROR, delta=DELTA, name=whole.name)
