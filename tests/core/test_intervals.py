@@ -21,6 +21,12 @@ def test_the_exact_interval_holds_the_rate_and_stays_in_0_1(rate, n, critical):
     assert 0 <= low <= rate <= high <= 1
 
 
+@pytest.mark.parametrize("rate", [5e-324, 1e-200, 1 - 2**-53])
+@pytest.mark.parametrize("n", [0.5, 1.0, 20.0])
+def test_a_rate_as_near_to_an_end_as_numbers_go_has_the_interval_of_that_end(rate, n):
+    assert np.allclose(exact_binomial(rate, n, 1.96), exact_binomial(round(rate), n, 1.96), atol=1e-9)
+
+
 def test_a_figure_shows_null_and_a_reason_where_it_is_undefined():
     assert Figure(0.5, 0.4, 0.6).to_dict() == {"value": 0.5, "low": 0.4, "high": 0.6}
     assert Figure(np.nan, why="nothing").to_dict() == {"value": None, "low": None, "high": None, "why": "nothing"}

@@ -142,14 +142,17 @@ def likely_columns(names: Iterable[str], parts: Iterable[str]) -> dict[str, str]
 
     >>> likely_columns(["gold_label", "modelAnswer", "how sure", "id"], ["target", "prediction", "confidence"])
     {'target': 'gold_label', 'prediction': 'modelAnswer', 'confidence': 'how sure'}
+    >>> likely_columns(["Expected Intent", "Top Intent"], ["target", "prediction"])
+    {'target': 'Expected Intent', 'prediction': 'Top Intent'}
     """
     free = list(names)
     found: dict[str, str] = {}
     for part in sorted(parts, key=list(_WORDS).index):
-        like = lookalike(part, free)
+        others = set().union(*(words for other, words in _WORDS.items() if other != part))
+        like = lookalike(part, [name for name in free if others.isdisjoint(_words_of(name))])
         named = [name for name in free if not _WORDS[part].isdisjoint(_words_of(name))]
         if like is not None or named:
-            found[part] = like if like is not None else named[0]
+            found[part] = like if like is not None else min(named, key=lambda name: len(others & _words_of(name)))
             free.remove(found[part])
     return {part: found[part] for part in parts if part in found}
 
@@ -160,6 +163,7 @@ _WORDS = {
         "prediction",
         "pred",
         "detected",
+        "top",
         "answer",
         "response",
         "output",

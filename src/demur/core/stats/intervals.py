@@ -76,6 +76,8 @@ def beta_quantile(a: float, b: float, p: float) -> float:
 
         return float(betaincinv(a, b, p))
     scale, mean = _log_gamma_ratio(a, b), a / (a + b)
+    if mean < _ZERO or mean == 1:  # but for less than the smallest share, all of it lies at this end
+        return float(round(mean))
     low, high, x = 0.0, 1.0, mean
     if 0 < p < 1:  # nearly normal where both parameters are large
         near = mean + normal_quantile(p) * math.sqrt(mean * (1 - mean) / (a + b + 1))
