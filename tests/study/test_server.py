@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from starlette.routing import Route, WebSocketRoute
 from starlette.testclient import TestClient
 from starlette.websockets import WebSocketDisconnect
 from websockets.exceptions import ConnectionClosed
@@ -21,7 +22,7 @@ from websockets.exceptions import ConnectionClosed
 from demur.apps.study.engine import StudyEngine
 from demur.apps.study.server import LONGEST_MESSAGE, PATHS, RATES, StudySite, study_application
 from demur.apps.web.security import LOOPBACK
-from demur.apps.web.server import Address, listening_socket
+from demur.apps.web.server import Address, listening_socket, shared_assets
 from demur.study.design import read_design
 from demur.study.export import StudyRecord
 from demur.study.journal import read_rows
@@ -92,6 +93,45 @@ def test_pages_are_for_their_role_alone(office: Office, path: str, role: str) ->
     if role not in PAGES[path]:
         assert answer.status_code == 403
         assert not any(token in answer.text for token in office.site.links.values())
+
+
+ENTRIES = {"/join/{token}": "participant", "/wizard/{token}": "wizard", "/experimenter/{token}": "experimenter"}
+OPEN = {"/", "/join"}
+"""Routes that anybody may ask: what they give is tried below."""
+
+
+def test_every_route_is_tried(office: Office) -> None:
+    assets = {route.path for route in shared_assets() if isinstance(route, Route)}
+    routes = {route.path for route in office.site.routes() if isinstance(route, Route)} - assets
+    assert routes == {*PAGES, *ENTRIES, *OPEN, "/audio"}
+    sockets = {route.path for route in office.site.routes() if isinstance(route, WebSocketRoute)}
+    assert sockets == {f"/ws/{role}" for role in PATHS}
+
+
+@pytest.mark.parametrize(("path", "role"), list(itertools.product(ENTRIES, ROLES)))
+def test_a_link_opens_its_own_entry_alone(office: Office, path: str, role: str) -> None:
+    name = "anna" if role == "wizard" else ""
+    token = office.site.links.get((role, name), "x" * 32)
+    answer = office.client.get(path.format(token=token), headers={"accept": "application/json"})
+    office.client.cookies.clear()
+    assert (answer.status_code in (200, 303, 307)) == (role == ENTRIES[path]), answer.status_code
+    if role != ENTRIES[path]:
+        assert (answer.status_code, "set-cookie" in answer.headers) == (403, False)
+
+
+@pytest.mark.parametrize("role", ROLES)
+def test_recordings_are_taken_from_participants_alone(office: Office, role: str) -> None:
+    answer = office.client.post("/audio", content=b"no sound", headers={**office.headers(role), "x-demur": "1"})
+    assert (answer.status_code, answer.json()["error"][:4]) == (
+        (400, "This") if role == "participant" else (403, "This")
+    )
+
+
+@pytest.mark.parametrize("role", ROLES)
+def test_the_front_page_tells_nobody_anything(office: Office, role: str) -> None:
+    answer = office.client.get("/", headers=office.headers(role))
+    assert answer.status_code == 200
+    assert not any(token in answer.text for token in office.site.links.values())
 
 
 @pytest.mark.parametrize(("socket", "role"), list(itertools.product(PATHS, ROLES)))

@@ -19,7 +19,7 @@ import pytest
 import demur
 from commands import Demur
 from demur.errors import DataError, UsageError
-from demur.study.checks import check_study
+from demur.study.checks import check_study, status_of
 from demur.study.demo import SimulatedStudy, write_simulated
 from demur.study.design import DIALOGUE_COLUMNS, TRIAL_COLUMNS, parse_design, read_design
 from demur.study.export import StudyRecord, benchmark_svg, read_study_trials, study_tables, trials_of
@@ -27,6 +27,8 @@ from demur.study.folder import new_folder
 from demur.study.input import NoisyInput, recognise
 from demur.study.journal import FILE, read_events
 from demur.study.messages import MESSAGES
+from demur.study.presentation import of_status
+from demur.study.state import StudyEvent
 from demur.study.systems import Question, systems_of
 from study.designs import SMALL, write_small
 
@@ -66,6 +68,22 @@ def test_a_dialogue_is_a_row_of_each_table_with_the_same_facts(filled: Path) -> 
     for row in responses.iter_rows(named=True):
         label = asked[row["id"]]
         assert row["target"] == ("out_of_scope" if label == "repeat" else label)
+
+
+def test_one_round_of_training_shows_no_changes(tmp_path: Path) -> None:
+    text = SMALL.replace('names = ["anna", "ben"]', 'names = ["anna", "ben", "cleo"]\nrounds = 1')
+    folder = write_small(tmp_path / "small", f'{text}\n[[training]]\nheard = "hope and"\nbest = "hours"\n')
+    rounds = {"anna": 1, "ben": 2}
+    events = [
+        StudyEvent(at=1.0, kind="trained", person=name, body={"item": 0, "choice": "hours", "seconds": 1.0})
+        for name, times in rounds.items()
+        for _ in range(times)
+    ]
+    write_simulated(folder, events)
+    status = status_of(folder)
+    assert [one["settled"] for one in status.wizards] == [None, True, None]
+    shown = {row[0]: row[2] for row in of_status(status).tables[-1].rows}
+    assert shown == {"anna": "one round, which shows no changes", "ben": "settled", "cleo": "not finished"}
 
 
 @pytest.mark.parametrize("identifiers", ["hash", "drop"])

@@ -290,8 +290,9 @@ def status_of(
     wizards = []
     for one in state.wizards.values():
         training = training_view(design, one)
-        known = {"wizard": one.name, "dialogues": one.dialogues, "trained": training["finished"]}
-        wizards.append({**known, "settled": training["settled"] if design.wizard.rounds else None})
+        rounds = len(training["shown"])
+        known = {"wizard": one.name, "dialogues": one.dialogues, "trained": training["finished"], "rounds": rounds}
+        wizards.append({**known, "settled": training["settled"] if rounds > 1 else None})
     plan, document = _how_many_more(record, half_width, studies, seed, step)
     about = {"name": design.name, "digest": design.digest}
     return StudyStatus(folder, about, dict(people), conditions, tuple(wizards), len(record.counted), plan, document)

@@ -33,7 +33,7 @@ def plan_for(design: WozDesign, number: int, met: Mapping[tuple[str, float], int
 
     `met` counts how often each condition was met so far, by which a balanced order chooses.
     """
-    conditions = shuffled(design)
+    conditions = shuffle_conditions(design)
     if design.pairing.order == "latin square":
         rows = latin_square(len(conditions))
         order = rows[number % len(rows)]
@@ -47,7 +47,7 @@ def plan_for(design: WozDesign, number: int, met: Mapping[tuple[str, float], int
     return [(*conditions[place], task) for place, task in zip(chosen, tasks, strict=True)]
 
 
-def shuffled(design: WozDesign) -> list[tuple[str, float]]:
+def shuffle_conditions(design: WozDesign) -> list[tuple[str, float]]:
     """The conditions in an order that the seed decides, so that the square's first row means nothing."""
     every = design.conditions
     return sorted(every, key=lambda one: draw(design.seed, "condition", *one))

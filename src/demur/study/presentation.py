@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -112,13 +113,18 @@ def of_status(found: StudyStatus) -> Presentation:
     stages = tuple((stage, f"{count}") for stage, count in found.people.items())
     tables = [conditions, ResultTable("Participants by stage", ("stage", "participants"), stages)]
     if found.wizards:
-        settled = {None: "no training", True: "settled", False: "still changing"}
-        rows = tuple(
-            (one["wizard"], f"{one['dialogues']}", settled[one["settled"]] if one["trained"] else "not finished")
-            for one in found.wizards
-        )
+        rows = tuple((one["wizard"], f"{one['dialogues']}", _training(one)) for one in found.wizards)
         tables.append(ResultTable("Wizards", ("wizard", "dialogues", "training"), rows))
     return replace(_plain("Status of the study", sentences, found.to_dict()), tables=tuple(tables), notes=())
+
+
+def _training(wizard: Mapping[str, Any]) -> str:
+    """How far the training of a wizard is."""
+    if not wizard["trained"]:
+        return "not finished"
+    if wizard["settled"] is None:
+        return "one round, which shows no changes" if wizard["rounds"] else "no training"
+    return "settled" if wizard["settled"] else "still changing"
 
 
 def of_check(found: StudyCheck) -> Presentation:

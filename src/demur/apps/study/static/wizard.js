@@ -15,6 +15,7 @@ const STATES = { training: "Training", ready: "Waiting for a dialogue", talking:
 
 function view(next) {
   at("fault").hidden = true;
+  if (next.stage === "talking" && shown.stage !== "talking") at("about").open = false; // what is heard comes first
   shown = next;
   available.checked = next.available;
   available.disabled = next.stage === "training";
@@ -42,7 +43,7 @@ function view(next) {
 function showHeard(input) {
   heard.hidden = !input;
   if (!input) return;
-  const share = (one) => (one.confidence === undefined ? [] : [" ", made("span", { class: "share" }, `${(100 * one.confidence).toPrecision(2)} %`)]);
+  const share = (one) => (one.confidence === undefined ? [] : [" ", made("span", { class: "share" }, `${(100 * one.confidence).toFixed(one.confidence < 0.0995 ? 1 : 0)} %`)]);
   heard.replaceChildren(made("strong", {}, "Heard"), made("ol", {}, ...input.nbest.map((one) => made("li", {}, one.text || "(nothing)", ...share(one)))));
 }
 
@@ -62,7 +63,7 @@ function showTraining(told) {
   if (!told) return;
   const percent = (value) => (value === null ? "–" : `${Math.round(100 * value)} %`);
   const rows = told.shown.map((one, place) => made("tr", {}, made("th", { scope: "row" }, `Round ${place + 1}`), made("td", { class: "n" }, `${one.answers} of ${told.items}`), made("td", { class: "n" }, percent(one.right)), made("td", { class: "n" }, percent(one.changed)), made("td", { class: "n" }, `${one.seconds} s`)));
-  const head = made("tr", {}, ...["", "answered", "best response", "changed since the round before", "median time"].map((text) => made("th", { scope: "col" }, text)));
+  const head = made("tr", {}, ...["", "answered", "best response", "changed since the round before", "median time"].map((text) => made("th", { scope: "col", class: text ? "n" : "" }, text)));
   const verdict = !told.finished ? "" : told.shown.length < 2 ? "One round shows no changes: train another to see whether your answers settle." : told.settled ? "Your answers have settled." : "Your answers still change from round to round. Read the instructions again and train another round.";
   const again = made("button", { type: "button" }, "Train another round");
   again.addEventListener("click", () => channel.send("train again"));
