@@ -20,7 +20,7 @@ from starlette.websockets import WebSocketDisconnect
 from websockets.exceptions import ConnectionClosed
 
 from demur.apps.study.engine import StudyEngine
-from demur.apps.study.server import LONGEST_MESSAGE, PATHS, RATES, StudySite, study_application
+from demur.apps.study.server import LONGEST_MESSAGE, PATHS, TOO_FAST, RATES, StudySite, study_application
 from demur.apps.web.security import LOOPBACK
 from demur.apps.web.server import Address, listening_socket, shared_assets
 from demur.study.design import read_design
@@ -414,6 +414,8 @@ class Talker:
         if "ack" in frame:
             self.acknowledged.append(text)
             self.number += 1
+        elif frame["refused"] == TOO_FAST:
+            threading.Event().wait(0.25)  # who does not wait is let go
         elif self.page.view["waiting"] is False:
             self.fault = f"{text}: {frame}"
 
