@@ -101,6 +101,14 @@ def test_data_tables_are_thinned_evenly_and_say_so(document, evaluations):
     assert shown == [("200", str(sum(one.curve.threshold.size for one in evaluations)))]
 
 
+def test_numbers_break_before_their_intervals_only_and_reasons_anywhere():
+    reason = "none: ties leave no common cutoff near a non-return rate of 20 %"
+    rows = (("a", "0.2 (0.1 to 0.3)", "3 : 4"), ("b", "–", reason))
+    shown = table_html(ResultTable("", ("system", "AUGRC", "McNemar"), rows))
+    assert '<td class="n">0.2 <wbr>(0.1 to 0.3)</td>' in shown
+    assert f'<td class="n reason">{reason.replace(" %", "&nbsp;%")}</td>' in shown
+
+
 @pytest.mark.parametrize(("rows", "told"), [(250, "250 rows"), (251, "200 of 251 rows, evenly spaced")])
 def test_tables_up_to_250_rows_are_shown_whole(rows, told):
     shown = data_table(pl.DataFrame({"a": range(rows)}), "Data")

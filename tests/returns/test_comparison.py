@@ -62,6 +62,14 @@ def test_a_system_against_itself_shows_no_difference():
     assert (pair.mcnemar.a_only, pair.mcnemar.b_only, pair.mcnemar.p) == (0, 0, 1)
 
 
+def test_a_difference_of_rounding_asks_for_no_more_inputs():
+    one = answers("one", np.arange(40) / 40, [False] * 40)
+    two = answers("two", [0.3] * 40, [False] * 40)
+    pair = one_pair(one, two)
+    assert pair.overall.value == pytest.approx(0, abs=1e-12)
+    assert pair.inputs_needed is None
+
+
 def test_a_clear_winner_dominates_everywhere():
     pair = one_pair(*dominating_systems())
     assert pair.verdict == "a dominates"

@@ -425,6 +425,29 @@ def test_rows_in_any_order_are_rarely_said_to_depend_on_their_place():
     assert not any(order_notes(Responses(frame)) for frame in frames)
 
 
+def test_a_new_log_that_answers_nothing_neither_keeps_a_promise_nor_makes_fewer_errors():
+    old = judged(rows_of([0.9, 0.8, 0.7, 0.6] * 10, [True, True, False, False] * 10))
+    silent = judged([{"id": k, "prediction": None, "correct": None} for k in range(40)], name="silent")
+    found = drift(old, silent, aim=Aim(max_error=0.1), replicates=50)
+    assert (found.promise.verdict, found.promise.why) == (
+        "cannot be checked",
+        "the new log answers nothing, so it makes no errors",
+    )
+    assert not any(found.changes[name].tested for name in ("error", "augrc"))
+    assert found.changes["withheld"].is_significant(0.95)
+    assert "Errors cannot be compared: silent answers nothing." in drift_sentences(found)
+    assert drift(silent, silent, replicates=50).significant == ()
+
+
+def test_the_gate_on_a_promise_fails_where_the_new_log_answers_nothing(tmp_path, demur: Demur):
+    log(tmp_path / "a.jsonl", n=100)
+    silent = [{"id": k, "target": "a", "prediction": None} for k in range(100)]
+    (tmp_path / "b.jsonl").write_text("".join(json.dumps(row) + "\n" for row in silent))
+    done = demur("drift", "a.jsonl", "b.jsonl", "--max-error", "0.2", "--fail-if", "promise is broken")
+    assert done.returncode == 1, done.stdout
+    assert "gate: the promise cannot be checked: the new log answers nothing" in done.stderr
+
+
 def test_the_command_compares_two_logs_and_the_halves_of_one(tmp_path, demur: Demur):
     log(tmp_path / "a.jsonl", n=300, date=[f"2026-01-{1 + k // 30:02}" for k in range(300)])
     log(tmp_path / "b.jsonl", n=300, seed=1, level=-3.0)

@@ -61,6 +61,16 @@ def test_differences_are_those_of_the_pairs_with_the_baseline(many):
             assert one.difference == own[one.system]
 
 
+def test_a_leader_that_errs_more_at_some_rates_is_not_said_to_be_better_without_more():
+    flat = made_up("flat", 2000, seed=1, accuracy=0.8, skill=0.0)
+    steep = made_up("steep", 2000, seed=2, accuracy=0.72, skill=5.0)
+    worst = made_up("worst", 2000, seed=3, accuracy=0.3, skill=0.5)
+    found = compare(table(worst, steep, flat), replicates=200)
+    first, _, last = verdicts.comparison_sentences(found)
+    assert first == "steep is significantly better overall than all others."
+    assert last == "Whether steep or flat makes fewer errors depends on how much is withheld."
+
+
 @pytest.mark.parametrize(("asked", "chosen"), [(None, "s0"), ("best", "s1"), ("s4", "s4")])
 def test_the_baseline_is_the_first_the_best_or_the_one_named(asked, chosen):
     found = compare(table(*systems(80)), replicates=50, baseline=asked, measures={})

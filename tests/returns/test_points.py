@@ -14,6 +14,7 @@ from demur.returns.evaluate import evaluate, returns_measures
 from demur.returns.explorer import explorer_document, operating_sentence, reading_at
 from demur.returns.measures import ErrorAtThreshold
 from demur.returns.presentation import measure_table, of_scores
+from demur.returns.table import responses
 from demur.returns.tally import tally_sample
 from reference.tallies import tally_of
 
@@ -192,3 +193,13 @@ def test_a_log_of_three_answers_says_that_no_threshold_withholds_a_fifth():
         "No threshold withholds 20 % of the inputs: the nearest below returns every answer and leaves"
     )
     assert "the next withholds 33.3 % and leaves 0 %" in said
+
+
+def test_a_plot_says_where_no_threshold_lies_between_its_start_and_the_point_asked_for():
+    """One confidence for half of the answers: the first cutoff withholds more than 20 %."""
+    (one,) = evaluate(
+        responses([{"id": k, "correct": k % 2 == 0, "confidence": 0.5 + 0.4 * (k < 20)} for k in range(40)])
+    )
+    title = words.neutral_title([one], None)
+    assert title.endswith(": 50 % errors when all is returned, and no threshold withholds more and at most 20 %")
+    assert "is at 50 % at 0 % non-return, and no threshold" in words.description([one], None)

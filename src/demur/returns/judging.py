@@ -74,7 +74,7 @@ _READ_AS_LOWEST = Wording(
 )
 _LACKING = Wording("has no confidence", "have no confidence")
 _OUTSIDE_UNIT = Wording("confidence lies outside [0, 1]", "confidences lie outside [0, 1]")
-_EMPTY_WITHHELD = "that the system withheld, use --withheld '', or withheld=(\"\",)"
+_EMPTY_WITHHELD = "that the system withheld, use --withheld-like '^$', or withheld=(\"\",)"
 _NOT_JUDGED = "`correct` is empty there, and predictions do not compare with targets"
 _CAUTIONS = {
     "unjudged": Wording(

@@ -232,9 +232,13 @@ def choice_effect(choice: Choice) -> list[str]:
 def _instruction(choice: Choice) -> str:
     """What to do with an answer."""
     draw = choice.randomise
+    if draw is None and choice.threshold == -math.inf:
+        return "return every answer"
     if draw is None:
         return f"return an answer when its confidence is at least {choice.printed_threshold}"
     chance = f"with probability {draw.probability:g}, drawn independently for each input"
+    if math.isnan(draw.upper) and draw.lower == -math.inf:
+        return f"return an answer {chance}"
     if math.isnan(draw.upper):
         return f"return an answer when its confidence is at least {choice.printed_lower}, {chance}"
     return (
@@ -434,11 +438,7 @@ def subtitle(
 
 def description(drawn: Sequence[Drawn], region: Region | None, choices: Sequence[Choice] = ()) -> str:
     """The plot in words."""
-    parts = [
-        f"{one.name} falls from {percent(float(one.curve.error[0]))} at {percent(one.curve.floor)} non-return"
-        + _at_point(one, region, " to ")
-        for one in drawn
-    ]
+    parts = [_described(one, region) for one in drawn]
     text = f"Error-return plot: error rate against non-return rate, lower is better. {'; '.join(parts)}."
     for choice in choices:
         text += f" Marked: {choice_text(choice)}, with an error rate of {percent(choice.error)}"
@@ -452,6 +452,13 @@ def description(drawn: Sequence[Drawn], region: Region | None, choices: Sequence
         text += f" Marked: {deployed_text(at, drawn)}, with an error rate of {percent(at.error)}"
         text += f" at {percent(at.nonreturn)} non-return."
     return text
+
+
+def _described(one: Drawn, region: Region | None) -> str:
+    """A curve in words."""
+    start = f"{percent(float(one.curve.error[0]))} at {percent(one.curve.floor)} non-return"
+    point = _at_point(one, region, " to ")
+    return f"{one.name} falls from {start}{point}" if point.startswith(" to ") else f"{one.name} is at {start}{point}"
 
 
 _PROMISED = {"error": "an error rate of", "risk": "errors among the answers returned of", "nonreturn": "non-returns of"}
@@ -477,7 +484,10 @@ def deployed_text(point: AtCutoff, drawn: Sequence[Drawn]) -> str:
 
 
 def _at_point(one: Drawn, region: Region | None, lead: str) -> str:
-    """The error rate at the point or over the range asked for; nothing where the curve starts later."""
+    """The error rate at the point or over the range asked for; nothing where the curve starts later.
+
+    Where ties leave no threshold between its start and the point, that is said instead.
+    """
     asked = one.measures.get("error_at_nonreturn") if isinstance(one, Evaluation) else None
     if not isinstance(asked, ErrorAtNonreturn):
         asked = ErrorAtNonreturn() if region is None else ErrorAtNonreturn(x=(region[0] + region[1]) / 2)
@@ -487,6 +497,8 @@ def _at_point(one: Drawn, region: Region | None, lead: str) -> str:
     point = one.curve.point_at(asked.x)
     if point is None:
         return ""
+    if asked.x > one.curve.floor and point.nonreturn <= one.curve.floor and not one.curve.reaches(asked.x):
+        return f", and no threshold withholds more and at most {percent(asked.x)}"
     rate = asked.x if one.curve.reaches(asked.x) else point.nonreturn
     return f"{lead}{percent(point.error)} at {percent(rate)} non-return"
 

@@ -504,7 +504,10 @@ def _promise_gate(condition: str, claim: str, document: Mapping[str, Any]) -> Ga
     if not isinstance(promise, Mapping):
         raise UsageError(f'"{condition}" is a gate for drift with a promise: --max-error or --max-nonreturn')
     if claim == "broken":
-        return GateResult(condition, "promise", "the promise is broken" if promise["verdict"] == claim else None)
+        failure = "the promise is broken" if promise["verdict"] == claim else None
+        if promise["verdict"] == "cannot be checked":
+            failure = f"the promise cannot be checked: {promise['why']}"
+        return GateResult(condition, "promise", failure)
     failure = f"the promise is not shown to hold: {promise['verdict']}"
     return GateResult(condition, "promise", None if promise["verdict"] == "holds" else failure)
 

@@ -101,14 +101,15 @@ def finished(
 
 
 def balanced(text: str, width: int) -> list[str]:
-    """Text in as few lines of at most `width` characters as it needs, of about equal length.
+    """Text in as few lines of at most `width` characters as it needs, of about equal length; long words stay whole.
 
-    >>> balanced("four words and more", 16)
-    ['four words', 'and more']
+    >>> balanced("four words and more", 16), balanced("a dominates somebody", 14)
+    (['four words', 'and more'], ['a dominates', 'somebody'])
     """
-    wrapped = partial(textwrap.wrap, text.replace(" %", "\N{NO-BREAK SPACE}%"), break_on_hyphens=False)
-    lines = len(wrapped(width))
-    return next(wrapped(less) for less in range(1, width + 1) if len(wrapped(less)) <= lines)
+    text = text.replace(" %", "\N{NO-BREAK SPACE}%")
+    wrapped = partial(textwrap.wrap, text, break_on_hyphens=False)
+    lines, longest = len(wrapped(width)), max(map(len, text.split()), default=1)
+    return next(wrapped(less) for less in range(min(longest, width), width + 1) if len(wrapped(less)) <= lines)
 
 
 def packed(facts: Sequence[str], width: int) -> list[str]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 import os
+import re
 from collections.abc import Callable, Mapping, Sequence
 from html import escape
 from importlib import import_module
@@ -32,6 +33,12 @@ SETTING = "DEMUR_NOTEBOOK"
 MOST_SVG = 120_000
 """Bytes up to which a picture is kept as SVG; one of very many marks is smaller as PNG."""
 
+LONGEST_NUMBERS = 44
+"""Characters up to which a cell in a column of numbers is numbers, and not the reason why there are none."""
+
+_BREAKS = re.compile(r" (?=\(|at |for )")
+"""Where a cell of numbers may break: before an interval, and before the share at which a rate is read."""
+
 FRAME_HEIGHT, ROW_HEIGHT = 850, 30
 """Pixels of the frame without the rows of its table, and of each row; a frame cannot ask for its height itself."""
 
@@ -48,13 +55,22 @@ def paragraphs(sentences: Sequence[str]) -> str:
 
 def table_html(table: ResultTable) -> str:
     """A table of text with its title as caption; the first column names the rows, numbers are to the right."""
-    starts = ['<td class="n">' if one else "<td>" for one in table.numeric]
+    numeric = table.numeric[1:]
     body = "".join(
         f'<tr><th scope="row">{escape_text(row[0])}</th>'
-        f"{''.join(f'{start}{escape_text(cell)}</td>' for start, cell in zip(starts[1:], row[1:], strict=True))}</tr>"
+        f"{''.join(_td(cell, one) for cell, one in zip(row[1:], numeric, strict=True))}</tr>"
         for row in table.rows
     )
     return _scrolling(table, body)
+
+
+def _td(text: str, numeric: bool) -> str:
+    """A cell; one of numbers breaks only before what goes with the first of them, a long reason where it must."""
+    if not numeric:
+        return f"<td>{escape_text(text)}</td>"
+    if len(text) > LONGEST_NUMBERS:
+        return f'<td class="n reason">{escape_text(text)}</td>'
+    return f'<td class="n">{_BREAKS.sub(" <wbr>", escape_text(text))}</td>'
 
 
 def text_table(table: ResultTable) -> str:

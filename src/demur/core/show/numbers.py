@@ -169,7 +169,17 @@ def ends(low: float, high: float, write: Callable[[float], str]) -> str:
     >>> ends(0.1, 0.25, percent), ends(math.nan, math.nan, percent)
     ('10 % to 25 %', '')
     """
-    return "" if math.isnan(low) or math.isnan(high) else f"{write(low)} to {write(high)}"
+    return "" if math.isnan(low) or math.isnan(high) else f"{write_signed(low, write)} to {write_signed(high, write)}"
+
+
+def write_signed(value: float, write: Callable[[float], str]) -> str:
+    """A number in words, without a minus where it rounds to zero.
+
+    >>> write_signed(-0.00001, "{:+.4f}".format), write_signed(-0.1, "{:+.4f}".format)
+    ('0.0000', '-0.1000')
+    """
+    text = write(value)
+    return text.removeprefix("-") if text.startswith("-") and not any(digit in text for digit in "123456789") else text
 
 
 def with_interval(
@@ -185,7 +195,7 @@ def with_interval(
     >>> with_interval(1.2345, 1.1, 1.3, "p = 0.02"), with_interval(0.5, math.nan, math.nan, missing="none")
     ('1.23 (1.1 to 1.3, p = 0.02)', '0.5 (none)')
     """
-    text, span = value if isinstance(value, str) else write(value), ends(low, high, write) or missing
+    text, span = value if isinstance(value, str) else write_signed(value, write), ends(low, high, write) or missing
     return f"{text} ({', '.join([span, *details])})" if span else text
 
 

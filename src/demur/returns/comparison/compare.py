@@ -70,6 +70,10 @@ NEAR_CUTOFFS = 0.05
 """Cutoffs closer than this leave no gap that a reader would notice."""
 
 
+ROUNDING = 1e-12
+"""A difference of areas below this is one of rounding."""
+
+
 @dataclass(frozen=True, slots=True)
 class Interval:
     """A range of non-return rates over which one system is shown to be better."""
@@ -196,7 +200,8 @@ class PairComparison(PairTests, Shown):
         None where a difference is shown, where none is seen, and where a handful of inputs says nothing of others.
         """
         seen, units = self.overall, self.units
-        if self.better or self.intervals or seen.value == 0 or units < ENOUGH_TO_PLAN or not seen.estimate.error > 0:
+        none_seen = abs(seen.value) < ROUNDING or not seen.estimate.error > 0
+        if self.better or self.intervals or none_seen or units < ENOUGH_TO_PLAN:
             return None
         reach = normal(seen.level ** (1 / seen.tests)) + normal(2 * POWER - 1)
         return max(self.n, int(np.ceil(self.n * (reach * seen.estimate.error / abs(seen.value)) ** 2)))

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from demur.core.show.numbers import listed, p_value, percent, rounded_up, with_interval
+from demur.core.show.numbers import listed, p_value, percent, rounded_up, with_interval, write_signed
 from demur.returns.comparison.compare import MOST_PAIRED, Comparison, Crossing, Interval, PairComparison
 from demur.returns.comparison.contrasts import Contrast, RankingRegion, Side
-from demur.returns.curves import ErrorReturnCurve
+from demur.returns.curves import ErrorReturnCurve, near_enough
 
 LEAST_DIGIT = 1e-4
 """The least step of an area in a table."""
@@ -70,7 +70,25 @@ def comparison_sentences(comparison: Comparison) -> list[str]:
     tests = f"corrected for {comparison.pairs[0].overall.tests:,} tests"
     against = f"{baseline_verdict(comparison, what=', the baseline')} ({tests})."
     where = "" if comparison.pairs[0].whole is None else f"{_scope(comparison.pairs[0]).strip().capitalize()}: "
-    return [f"{where}{_leaders(comparison)}.", against, *_silent_systems(comparison), *area_range(comparison)]
+    says = [f"{where}{_leaders(comparison)}.", against, *_leader_crossings(comparison)]
+    return [*says, *_silent_systems(comparison), *area_range(comparison)]
+
+
+def _leader_crossings(comparison: Comparison) -> list[str]:
+    """The systems of which the first makes significantly more errors at some rates, and fewer at others.
+
+    Only of those that were compared along the curves: all of few systems, of many the baseline.
+    """
+    first = comparison.leaderboard.ranked[0].system
+    crossing = [
+        {one.a, one.b} - {first}
+        for one in comparison.pairs
+        if first in (one.a, one.b) and one.verdict == "crossing" and not one.is_trade
+    ]
+    if not crossing:
+        return []
+    others = listed(sorted(name for names in crossing for name in names))
+    return [f"Whether {first} or {others} makes fewer errors depends on how much is withheld."]
 
 
 def _leaders(comparison: Comparison, prefix: str = "") -> str:
@@ -81,7 +99,8 @@ def _leaders(comparison: Comparison, prefix: str = "") -> str:
     if len(first) == 1:
         clear = first[0].rank == (1, 1)
         behind = "leads, but is not significantly better than every other"
-        return f"{prefix}{names[0]} {'is significantly better than all others' if clear else behind}"
+        whole = " overall" if _leader_crossings(comparison) and comparison.pairs[0].whole is None else ""
+        return f"{prefix}{names[0]} {f'is significantly better{whole} than all others' if clear else behind}"
     alike = "lead, with no significant difference between them"
     if any(one.is_trade and {one.a, one.b} <= set(names) for one in board.pairs):
         alike = "lead, none of them significantly better than another in both errors and right answers"
@@ -208,7 +227,7 @@ def _tested(
         value, low, high = -value, -high, -low
     details = [p_value(contrast.p_adjusted), *([] if pair.paired else ["unpaired"])]
     details += [f"corrected for {contrast.tests} tests"] if contrast.tests > 1 else []
-    return with_interval(f"{write(value)}{unit}", low, high, *details, write=write)
+    return with_interval(f"{write_signed(value, write)}{unit}", low, high, *details, write=write)
 
 
 def _better_ranges(pair: PairComparison) -> list[str]:
@@ -236,10 +255,18 @@ def _lots(pair: PairComparison) -> str:
     """That parts of the ranges lie between cutoffs."""
     if all(part.reachable for part in pair.intervals):
         return ""
+    where = "parts of this range" if any(_has_cutoffs(pair, part) for part in pair.intervals) else "this range"
     return (
-        " Ties leave no threshold for parts of this range: there the curves show what returning a random part of the "
+        f" Ties leave no threshold for {where}: there the curves show what returning a random part of the "
         "tied answers would give."
     )
+
+
+def _has_cutoffs(pair: PairComparison, part: Interval) -> bool:
+    """Whether each system has a threshold that withholds a share within the range."""
+    margin = near_enough(pair.n)
+    shares = (curve.nonreturn for curve in pair.curves)
+    return all(bool(((x >= part.start - margin) & (x <= part.stop + margin)).any()) for x in shares)
 
 
 def _crossing(pair: PairComparison) -> str:

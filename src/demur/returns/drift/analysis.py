@@ -21,7 +21,7 @@ from demur.core.stats.intervals import Difference, Figure, check_level
 from demur.errors import DataError, UsageError
 from demur.returns.counting import Counting, count, one_tally
 from demur.returns.curves import ErrorReturnCurve, error_return
-from demur.returns.drift.changes import FEWEST_DEALS, UNDEFINED, Change, LabelShares, Log, RateTest, TwoLogs
+from demur.returns.drift.changes import FEWEST_DEALS, UNDEFINED, Change, LabelShares, Log, RateTest, TwoLogs, untested
 from demur.returns.evaluate import figure_of
 from demur.returns.judging import LEAST_IN_HALF, NONE
 from demur.returns.sweep_files import SweepFile, merged, read_sweeps
@@ -263,11 +263,21 @@ def _changes(logs: TwoLogs, labels: LabelShares, deals: int, seed: int) -> Itera
     yield logs.flagged("failed", lambda log: log.flags("failed"))
     if all(log.judged for log in logs.sides):
         yield logs.flagged("out_of_scope", lambda log: log.flags("out_of_scope"))
-        yield logs.rate("error", lambda log: log.errors)
-        yield logs.area("augrc")
+        if len(logs.silent) == 1:
+            why = f"{logs.silent[0].name} answers nothing"
+            yield untested("error", _error_rate(logs.old), _error_rate(logs.new), why)
+            yield untested("augrc", math.nan, math.nan, why)
+        else:
+            yield logs.rate("error", lambda log: log.errors)
+            yield logs.area("augrc")
         if _probabilistic(logs):
             name, answered = "calibration.excess", lambda log: log.rows.answered
             yield logs.rate(name, lambda log: log.numbers - log.rows.right, answered, most=2.0)
+
+
+def _error_rate(log: Log) -> float:
+    """The share of inputs answered wrongly when all is returned; NaN of a log without answers."""
+    return float(error_return(log.rows.sweep()).error[0]) if log.rows.answered.any() else math.nan
 
 
 def _changes_at(logs: TwoLogs, threshold: float | None) -> Iterator[Change]:
@@ -280,7 +290,8 @@ def _changes_at(logs: TwoLogs, threshold: float | None) -> Iterator[Change]:
         def wrong(log: Log) -> Any:
             return log.errors & log.returned(threshold)
 
-        yield logs.rate("at_threshold.error", wrong)
+        if len(logs.silent) != 1:
+            yield logs.rate("at_threshold.error", wrong)
         yield logs.rate("at_threshold.risk", wrong, lambda log: log.returned(threshold))
 
 
@@ -295,6 +306,8 @@ def _promise(logs: TwoLogs, aim: Aim, threshold: float | None, choice: Choice | 
         why = "no threshold keeps it on the old log"
     elif what == "error" and not logs.new.judged:
         why = "the new log does not tell right from wrong"
+    elif what == "error" and not logs.new.rows.answered.any():
+        why = "the new log answers nothing, so it makes no errors"
     if why is not None:
         return PromiseCheck(what, bound, threshold, rule, "cannot be checked", why)
     new = logs.new

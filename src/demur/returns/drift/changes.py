@@ -264,6 +264,11 @@ class TwoLogs:
         """Which rows of both are those of the new log."""
         return np.repeat([False, True], [log.frame.height for log in self.sides])
 
+    @property
+    def silent(self) -> tuple[Log, ...]:
+        """The logs without a single answer."""
+        return tuple(log for log in self.sides if not log.rows.answered.any())
+
     def rate(
         self, name: str, top: Callable[[Log], Any], bottom: Callable[[Log], Any] | None = None, *, most: float = 1.0
     ) -> Change:

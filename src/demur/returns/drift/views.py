@@ -78,6 +78,8 @@ def _errors(drift: Drift) -> str:
         logs = f"the {listed(lacking)} log{'s do' if len(lacking) > 1 else ' does'}"
         return f"Errors and calibration cannot be compared: {logs} not tell right from wrong."
     error, area = drift.changes["error"], drift.changes["augrc"]
+    if len(drift.logs.silent) == 1:
+        return f"Errors cannot be compared: {error.difference.why}."
     old = f"{percent(error.old)} of the old inputs are answered wrongly when all is returned"
     rates = f"{old}, {percent(error.new)} of the new"
     tested = f"{rates}{_test(error, _points)}; AUGRC {area.old:.4f} and {area.new:.4f}{_test(area, _signed)}"
@@ -254,6 +256,8 @@ def error_title(drift: Drift) -> str:
     at = drift.changes.get("at_threshold.error")
     if at is None or drift.threshold is None:
         one, words, where = drift.changes["error"], _error_words(drift), "when all is returned"
+        if len(drift.logs.silent) == 1:
+            return f"Errors cannot be compared: {one.difference.why}"
     else:
         one, words, where = at, _direction(drift, [at]), f"at threshold {drift.printed_threshold}"
     return f"{words}: {percent(one.old)} in the old log, {percent(one.new)} in the new, {where}"
