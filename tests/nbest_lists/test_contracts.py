@@ -13,7 +13,7 @@ from polars.testing import assert_frame_equal
 from demur.core.stats.measure import TermMeasure, parse_signature
 from demur.errors import DataError, UsageError
 from demur.nbest_lists.evaluate import NBestSettings, nbest_values
-from demur.nbest_lists.exploded import ExplodedLists, exploded
+from demur.nbest_lists.exploded import ExplodedLists, explode
 from demur.nbest_lists.measures import ICE_PARTS, KINDS, NBEST, OF_ACTS, OF_ITEMS
 from demur.nbest_lists.table import nbest
 from nbest_lists.nbest_logs import log, table
@@ -47,7 +47,7 @@ def lists(draw, *, weights=ONE, smallest=1, largest=8):
 
 def frames(rows):
     """The rows that each measure reads."""
-    found = exploded(nbest(rows))
+    found = explode(nbest(rows))
     return {name: found.acts if name in OF_ACTS else found.items for name in NBEST}
 
 
@@ -225,7 +225,7 @@ def test_the_parts_of_the_ice_add_up_to_it(rows):
 
 @given(lists(largest=12, weights=st.sampled_from([1.0, 0.5, 2.0])))
 def test_all_values_at_once_are_those_of_the_measures_one_by_one(rows):
-    values, found = nbest_values(nbest(rows)), exploded(nbest(rows))
+    values, found = nbest_values(nbest(rows)), explode(nbest(rows))
     for name, measure in {**OF_ACTS, **OF_ITEMS}.items():
         frame = found.acts if name in OF_ACTS else found.items
         assert values[name] == close(measure(frame).value), name

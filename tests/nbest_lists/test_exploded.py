@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from demur.nbest_lists import exploded as nbest_lists_exploded
-from demur.nbest_lists.exploded import exploded
+from demur.nbest_lists.exploded import explode
 from demur.nbest_lists.table import nbest
 from reference import nbest as plain
 from reference.nbest import Utterance, rough_lists, tables
@@ -13,7 +13,7 @@ from reference.nbest import Utterance, rough_lists, tables
 def taken_apart(table):
     lists = nbest(plain.rows_of(table))
     order = [int(name.removeprefix("u")) for name in lists.frame["id"]]
-    return lists, exploded(lists), [table[place] for place in order]
+    return lists, explode(lists), [table[place] for place in order]
 
 
 def between(frame, start, place):

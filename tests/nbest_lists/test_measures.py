@@ -9,7 +9,7 @@ from demur.core.stats.calibration import ECE
 from demur.core.stats.measure import Score, parse_signature
 from demur.core.stats.resampling import Rows
 from demur.errors import DataError, UsageError
-from demur.nbest_lists.exploded import ExplodedLists, exploded
+from demur.nbest_lists.exploded import ExplodedLists, explode
 from demur.nbest_lists.measures import (
     ACE,
     ICE,
@@ -49,7 +49,7 @@ TWO = [
 
 
 def rows(table):
-    return exploded(nbest(plain.rows_of(table)))
+    return explode(nbest(plain.rows_of(table)))
 
 
 def value(measure, table):

@@ -7,7 +7,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from demur.core.stats.calibration import NCE
-from demur.nbest_lists.exploded import exploded
+from demur.nbest_lists.exploded import explode
 from demur.nbest_lists.measures import ICE, SER, WSER, Oracle
 from demur.nbest_lists.table import nbest
 from reference import nbest as plain
@@ -22,7 +22,7 @@ ACTS = st.lists(
 
 
 def value(measure, table):
-    found = exploded(nbest(plain.rows_of(table)))
+    found = explode(nbest(plain.rows_of(table)))
     return measure(found.items if isinstance(measure, (ICE, NCE)) else found.acts).value
 
 

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from demur.core.stats.calibration_maps import IsotonicMap, Recalibration
 from demur.errors import DataError
 from demur.nbest_lists.evaluate import NBestSettings, nbest_values
-from demur.nbest_lists.exploded import exploded
+from demur.nbest_lists.exploded import explode
 from demur.nbest_lists.recalibrate import fit_acts, fit_items, nbest_rows, recalibrated_acts, recalibrated_items
 from demur.nbest_lists.table import NBestReading, nbest, read_nbest
 from nbest_lists.nbest_logs import log, simulated, table
@@ -53,7 +53,7 @@ def test_it_wins_back_what_was_called_miscalibration_on_the_same_lists():
 
 
 def test_calibrated_lists_are_left_about_as_they_are():
-    sure = exploded(simulated(1000, seed=5)).items.filter("answered")["confidence"].to_numpy()
+    sure = explode(simulated(1000, seed=5)).items.filter("answered")["confidence"].to_numpy()
     fitted = Recalibration.fit(sure, np.random.default_rng(0).random(sure.size) < sure)
     assert np.abs(fitted(sure) - sure).mean() < 0.02
 
@@ -155,7 +155,7 @@ def test_plain_values_of_a_recalibration_survive_json():
     fitted_on, other = halves(over_confident(simulated(60, seed=10)))
     found = recalibrated_items(other, fit_items(fitted_on), QUICK).to_dict()
     assert json.loads(json.dumps(found)) == found
-    assert found["fitted_on_items"] == int(exploded(fitted_on).items["answered"].sum())
+    assert found["fitted_on_items"] == int(explode(fitted_on).items["answered"].sum())
 
 
 def test_an_undefined_value_is_null_in_json():

@@ -109,8 +109,8 @@ def read_log(name: str, data: Sequence[str | Path], columns: Mapping[str, str]) 
         return ImportedRows(pl.concat(frames, how="diagonal_relaxed"), notes, importer.title)
 
 
-def recognised(file: ForeignFile, importers: Sequence[Importer] | None = None) -> tuple[Importer, str] | None:
-    """The importer that knows a file, and as what; None for tables, and for what nobody knows."""
+def find_importer(file: ForeignFile, importers: Sequence[Importer] | None = None) -> tuple[Importer, str] | None:
+    """The importer that knows a file, and as what; None for tables, and for files that no importer knows."""
     if importers is None and any(file.has(*names) for names in PLAIN):
         return None
     for one in log_importers() if importers is None else importers:
@@ -146,7 +146,7 @@ def _as_tables(files: Sequence[Source], choices: ImportChoices, only: Importer |
             found.append((place, source))
             continue
         file = ForeignFile(source)
-        match = recognised(file, None if only is None else (only,))
+        match = find_importer(file, None if only is None else (only,))
         if match is not None and choices.rows is None and not _is_mapped_inside(file, choices):
             importer, role = match
             groups.setdefault(importer.name, (importer, place, []))[2].append((role, file))

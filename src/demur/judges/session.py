@@ -100,12 +100,12 @@ def begin(
     show: Sequence[str] = (),
 ) -> Judging:
     """Draw what is judged, deal it to judges, and keep both in a folder."""
-    plan, items, rows = planned(log, labels, judges=judges, sample=sample, overlap=overlap, seed=seed, show=show)
+    plan, items, rows = make_plan(log, labels, judges=judges, sample=sample, overlap=overlap, seed=seed, show=show)
     about = {"plan": msgspec.json.encode(plan).decode(), "secret": secrets.token_hex(32)}
     return Judging(Journal.begin(folder, about, items, rows))
 
 
-def planned(
+def make_plan(
     log: AnswerLog,
     labels: LabelSet,
     *,

@@ -28,7 +28,7 @@ from demur.core.stats.intervals import Difference, Figure, Scale, check_level, d
 from demur.core.stats.measure import Measure, TermMeasure, digest_of, signature
 from demur.core.stats.resampling import Sample
 from demur.errors import DataError, UsageError
-from demur.nbest_lists.exploded import ExplodedLists, ListSource, UnitTotals, exploded
+from demur.nbest_lists.exploded import ExplodedLists, ListSource, UnitTotals, explode
 from demur.nbest_lists.measures import FLOOR, ICE_PARTS, OF_ACTS, OF_ITEMS, PAPER_FLOOR
 from demur.nbest_lists.table import NBest
 from demur.returns.evaluate import Evaluation, evaluate, figure_of
@@ -360,7 +360,7 @@ def act_turns(nbest: NBest) -> pl.DataFrame:
     (['a'], [['b'], ['a']], 1.0, 0.5, 0.0, 1.3863, False)
     """
     how = NBestSettings()
-    rows, of_acts = exploded(nbest), how.of_acts()
+    rows, of_acts = explode(nbest), how.of_acts()
     counted = {key: of_acts[key] for key in ("ser", "wser", "oracle")}
     sums = ExplodedLists(nbest, rows, None).totals(counted, {"ice": how.of_items()["ice"]})
     weight = nbest.frame["weight"].replace(0.0, 1.0).to_numpy()[:, None]

@@ -105,7 +105,7 @@ class _Lists:
         return flags
 
 
-def exploded(nbest: NBest) -> Exploded:
+def explode(nbest: NBest) -> Exploded:
     """The rows of items and acts of a table of N-best lists."""
     weight = nbest.frame["weight"].to_numpy()
     items, acts = [], []
@@ -307,7 +307,7 @@ class ExplodedLists:
     @classmethod
     def of(cls, nbest: NBest) -> ExplodedLists:
         """The rows of a table; where it names dialogues, these are the units."""
-        return cls(nbest, exploded(nbest), dialogue_numbers(nbest.frame))
+        return cls(nbest, explode(nbest), dialogue_numbers(nbest.frame))
 
     @property
     def numbered(self) -> Units:

@@ -65,9 +65,9 @@ class SER(_ErrorRate):
     deletions and insertions between unordered sets. Reference: Thomson et al. (2008), section 2.1.
 
     >>> from demur.nbest_lists.table import nbest
-    >>> from demur.nbest_lists.exploded import exploded
+    >>> from demur.nbest_lists.exploded import explode
     >>> hypotheses = [{"act": "inform(food=thai)", "confidence": 0.7}, {"act": "inform(food=tie)", "confidence": 0.3}]
-    >>> rows = exploded(nbest([{"reference": "inform(food=thai, area=north)", "hypotheses": hypotheses}]))
+    >>> rows = explode(nbest([{"reference": "inform(food=thai, area=north)", "hypotheses": hypotheses}]))
     >>> round(SER()(rows.acts).value, 4), round(WSER()(rows.acts).value, 4), round(Oracle()(rows.acts).value, 4)
     (0.3333, 0.4333, 0.3333)
     """
@@ -88,9 +88,9 @@ class WSER(_ErrorRate):
     confidence 1, so it rewards dropping hypotheses. Reference: Thomson et al. (2008), equation 1.
 
     >>> from demur.nbest_lists.table import nbest
-    >>> from demur.nbest_lists.exploded import exploded
+    >>> from demur.nbest_lists.exploded import explode
     >>> hypotheses = [{"items": ["a"], "confidence": 0.75}, {"items": ["b"], "confidence": 0.25}]
-    >>> rows = exploded(nbest([{"reference": ["a"], "hypotheses": hypotheses}]))
+    >>> rows = explode(nbest([{"reference": ["a"], "hypotheses": hypotheses}]))
     >>> WSER()(rows.acts).value
     0.25
     """
@@ -110,9 +110,9 @@ class Oracle(_ErrorRate):
     It ignores confidences, and falls with every hypothesis added. Reference: Thomson et al. (2008), section 2.2.
 
     >>> from demur.nbest_lists.table import nbest
-    >>> from demur.nbest_lists.exploded import exploded
+    >>> from demur.nbest_lists.exploded import explode
     >>> hypotheses = [{"items": ["a"], "confidence": 0.5}, {"items": ["c"], "confidence": 0.5}]
-    >>> rows = exploded(nbest([{"reference": ["a", "b"], "hypotheses": hypotheses}]))
+    >>> rows = explode(nbest([{"reference": ["a", "b"], "hypotheses": hypotheses}]))
     >>> Oracle()(rows.acts).value
     0.5
     """
@@ -147,9 +147,9 @@ class ActError(_ActRate):
     meant. Reference: Thomson et al. (2008), section 2.
 
     >>> from demur.nbest_lists.table import nbest
-    >>> from demur.nbest_lists.exploded import exploded
+    >>> from demur.nbest_lists.exploded import explode
     >>> hypotheses = [{"items": ["a", "c"], "confidence": 0.7}, {"items": ["a", "b"], "confidence": 0.2}]
-    >>> rows = exploded(nbest([{"reference": ["a", "b"], "hypotheses": hypotheses}]))
+    >>> rows = explode(nbest([{"reference": ["a", "b"], "hypotheses": hypotheses}]))
     >>> ActError()(rows.acts).value, round(ActWSER()(rows.acts).value, 4), ActOracle()(rows.acts).value
     (1.0, 0.8, 0.0)
     """
@@ -170,9 +170,9 @@ class ActWSER(_ActRate):
     et al. (2008), equation 1 with acts for items.
 
     >>> from demur.nbest_lists.table import nbest
-    >>> from demur.nbest_lists.exploded import exploded
+    >>> from demur.nbest_lists.exploded import explode
     >>> hypotheses = [{"items": ["a"], "confidence": 0.75}, {"items": ["a", "b"], "confidence": 0.25}]
-    >>> rows = exploded(nbest([{"reference": ["a"], "hypotheses": hypotheses}]))
+    >>> rows = explode(nbest([{"reference": ["a"], "hypotheses": hypotheses}]))
     >>> ActWSER()(rows.acts).value
     0.25
     """
@@ -192,9 +192,9 @@ class ActOracle(_ActRate):
     It ignores confidences, and falls with every hypothesis added. Reference: Thomson et al. (2008), section 2.2.
 
     >>> from demur.nbest_lists.table import nbest
-    >>> from demur.nbest_lists.exploded import exploded
+    >>> from demur.nbest_lists.exploded import explode
     >>> hypotheses = [{"items": ["a"], "confidence": 0.5}, {"items": ["c"], "confidence": 0.5}]
-    >>> rows = exploded(nbest([{"reference": ["a", "b"], "hypotheses": hypotheses}]))
+    >>> rows = explode(nbest([{"reference": ["a", "b"], "hypotheses": hypotheses}]))
     >>> ActOracle()(rows.acts).value
     1.0
     """
@@ -216,9 +216,9 @@ class ItemScore(TermMeasure):
     Reference: Thomson et al. (2008), section 2.1.
 
     >>> from demur.nbest_lists.table import nbest
-    >>> from demur.nbest_lists.exploded import exploded
+    >>> from demur.nbest_lists.exploded import explode
     >>> hypotheses = [{"items": ["a", "b"], "confidence": 0.6}, {"items": ["c"], "confidence": 0.2}]
-    >>> rows = exploded(nbest([{"reference": ["a"], "hypotheses": hypotheses}]))
+    >>> rows = explode(nbest([{"reference": ["a"], "hypotheses": hypotheses}]))
     >>> round(ItemScore("precision")(rows.acts).value, 4)
     0.5
     """
@@ -268,9 +268,9 @@ class WeightedItemScore(ItemScore):
     (2008), section 2.1.
 
     >>> from demur.nbest_lists.table import nbest
-    >>> from demur.nbest_lists.exploded import exploded
+    >>> from demur.nbest_lists.exploded import explode
     >>> hypotheses = [{"items": ["a"], "confidence": 0.6}, {"items": ["b"], "confidence": 0.2}]
-    >>> rows = exploded(nbest([{"reference": ["a"], "hypotheses": hypotheses}]))
+    >>> rows = explode(nbest([{"reference": ["a"], "hypotheses": hypotheses}]))
     >>> round(WeightedItemScore("precision")(rows.items).value, 4)
     0.75
     """
@@ -318,9 +318,9 @@ class ICE(_CrossEntropy):
     Thomson et al. (2008), equation 3.
 
     >>> from demur.nbest_lists.table import nbest
-    >>> from demur.nbest_lists.exploded import exploded
+    >>> from demur.nbest_lists.exploded import explode
     >>> hypotheses = [{"items": ["a"], "confidence": 0.5}, {"items": ["b"], "confidence": 0.5}]
-    >>> rows = exploded(nbest([{"reference": ["a"], "hypotheses": hypotheses}]))
+    >>> rows = explode(nbest([{"reference": ["a"], "hypotheses": hypotheses}]))
     >>> round(ICE()(rows.items).value, 4)
     1.3863
     """
@@ -341,9 +341,9 @@ class FlooredShare(_CrossEntropy):
     What these cost is the floor's choice, not the system's.
 
     >>> from demur.nbest_lists.table import nbest
-    >>> from demur.nbest_lists.exploded import exploded
+    >>> from demur.nbest_lists.exploded import explode
     >>> hypotheses = [{"items": ["a"], "confidence": 0.5}]
-    >>> rows = exploded(nbest([{"reference": ["a", "b"], "hypotheses": hypotheses}]))
+    >>> rows = explode(nbest([{"reference": ["a", "b"], "hypotheses": hypotheses}]))
     >>> FlooredShare()(rows.items).value
     0.5
     """
@@ -366,9 +366,9 @@ class ACE(_CrossEntropy):
     0 is perfect. It gives no credit for an act that is nearly right. Reference: Thomson et al. (2008), section 2.3.
 
     >>> from demur.nbest_lists.table import nbest
-    >>> from demur.nbest_lists.exploded import exploded
+    >>> from demur.nbest_lists.exploded import explode
     >>> hypotheses = [{"items": ["a"], "confidence": 0.5}]
-    >>> rows = exploded(nbest([{"reference": ["a"], "hypotheses": hypotheses}]))
+    >>> rows = explode(nbest([{"reference": ["a"], "hypotheses": hypotheses}]))
     >>> round(ACE()(rows.acts).value, 4)
     0.6931
     """
@@ -392,9 +392,9 @@ class ItemNCE(NCE):
     the lists are not. Reference: Thomson et al. (2008), section 2.2, with the minus sign its base entropy lacks.
 
     >>> from demur.nbest_lists.table import nbest
-    >>> from demur.nbest_lists.exploded import exploded
+    >>> from demur.nbest_lists.exploded import explode
     >>> hypotheses = [{"items": ["a"], "confidence": 0.5}, {"items": ["b"], "confidence": 0.5}]
-    >>> rows = exploded(nbest([{"reference": ["a"], "hypotheses": hypotheses}]))
+    >>> rows = explode(nbest([{"reference": ["a"], "hypotheses": hypotheses}]))
     >>> ItemNCE()(rows.items).value
     0.0
     """
@@ -423,9 +423,9 @@ class TopNCE(ItemNCE):
     Thomson et al. (2008), section 2.2.
 
     >>> from demur.nbest_lists.table import nbest
-    >>> from demur.nbest_lists.exploded import exploded
+    >>> from demur.nbest_lists.exploded import explode
     >>> hypotheses = [{"items": ["a", "b"], "confidence": 0.5}, {"items": ["c"], "confidence": 0.2}]
-    >>> rows = exploded(nbest([{"reference": ["a"], "hypotheses": hypotheses}]))
+    >>> rows = explode(nbest([{"reference": ["a"], "hypotheses": hypotheses}]))
     >>> round(TopNCE()(rows.items).value, 4)
     0.0
     """
@@ -442,9 +442,9 @@ class ActNCE(ItemNCE):
     The act-level twin of NCE; `clip` is the floor of the ACE. Reference: Thomson et al. (2008), section 2.2.
 
     >>> from demur.nbest_lists.table import nbest
-    >>> from demur.nbest_lists.exploded import exploded
+    >>> from demur.nbest_lists.exploded import explode
     >>> hypotheses = [{"items": ["a"], "confidence": 0.5}, {"items": ["b"], "confidence": 0.5}]
-    >>> rows = exploded(nbest([{"reference": ["a"], "hypotheses": hypotheses}]))
+    >>> rows = explode(nbest([{"reference": ["a"], "hypotheses": hypotheses}]))
     >>> ActNCE()(rows.acts).value
     0.0
     """

@@ -16,7 +16,7 @@ from demur.core.show.results import Step, silent
 from demur.core.stats.sweep import ratio
 from demur.errors import DataError
 from demur.nbest_lists.asr.scorers import Scoring
-from demur.nbest_lists.exploded import exploded
+from demur.nbest_lists.exploded import explode
 from demur.nbest_lists.measures import FLOOR, ICE
 from demur.nbest_lists.table import NBest, NBestReading, join_tables, read_lists
 
@@ -121,7 +121,7 @@ def _fold_of(table: NBest, folds: dict[str, int]) -> NDArray[np.int64]:
 
 def _fold_costs(table: NBest, folds: dict[str, int], floor: float) -> Array:
     """What the items of each fold cost, and how many were meant: [fold, 2]."""
-    rows, fold = exploded(table), _fold_of(table, folds)
+    rows, fold = explode(table), _fold_of(table, folds)
     terms = rows.items.select(term * pl.col("weight") for term in ICE(floor).terms(pl).values()).to_numpy()
     owner = fold[np.repeat(np.arange(len(table)), np.diff(rows.item_start))]
     return np.stack([np.bincount(owner, part, max(folds.values()) + 1) for part in terms.T], axis=1)

@@ -139,9 +139,9 @@ class _Asked:
         return {"judges": judges, "show": self.show, **drawn}
 
     def plan(self, log: "AnswerLog") -> Any:
-        from demur.judges.session import planned
+        from demur.judges.session import make_plan
 
-        return planned(log, self.label_set(), **self.options())
+        return make_plan(log, self.label_set(), **self.options())
 
     def given(self) -> dict[str, Any]:
         """What was asked for outright, as the plan has it."""

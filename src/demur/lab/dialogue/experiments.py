@@ -93,7 +93,9 @@ class Measured:
         return np.asarray(drawn_users[:, self.user])
 
 
-def measured(group: str, condition: str, lists: NBest, reward: Mapping[str, float], users: Sequence[int]) -> Measured:
+def measure_condition(
+    group: str, condition: str, lists: NBest, reward: Mapping[str, float], users: Sequence[int]
+) -> Measured:
     """What the dialogues of a condition add to measures; lists and rewards name the same dialogues."""
     taken = ExplodedLists.of(lists)
     names = lists.frame["dialogue"].unique().sort().to_list()
@@ -253,7 +255,7 @@ def simulated_conditions(simulation: Simulation) -> list[Measured]:
         own = own.filter(pl.col("dialogue").str.len_chars() == len(condition.name) + 6).sort("dialogue")
         lists = nbest(turns.filter(pl.col("dialogue").is_in(own["dialogue"].implode())))
         reward = dict(own.select("dialogue", "reward").iter_rows())
-        found.append(measured(condition.manager, condition.name, lists, reward, own["user"].to_list()))
+        found.append(measure_condition(condition.manager, condition.name, lists, reward, own["user"].to_list()))
     return found
 
 
@@ -271,7 +273,7 @@ def recorded_conditions(lists: NBest, dialogues: pl.DataFrame, group: str, by: s
         own = part.sort("dialogue")
         keep = lists.frame["dialogue"].is_in(own["dialogue"].implode()).to_numpy()
         reward = dict(own.select("dialogue", "y").iter_rows())
-        found.append(measured(str(name), str(condition), lists.taken(keep), reward, own["user"].to_list()))
+        found.append(measure_condition(str(name), str(condition), lists.taken(keep), reward, own["user"].to_list()))
     return found
 
 
