@@ -58,7 +58,8 @@ def _lines(checks: Sequence[Check]) -> Iterator[str]:
         yield f"\n{part}"
         for one in members:
             yield f"  {'ok' if one.works else '--'}  {one.name:<14} {one.detail}"
-    fixes = [f"  {one.name + ':':<14} {one.fix}" for one in checks if one.fix and not one.works]
+    lacking = [one for one in checks if one.fix and not one.works]
+    fixes = dict.fromkeys(f"  {one.name + ':':<14} {one.fix}" for one in lacking)  # an engine is an extra too
     if fixes:
         yield "\nto add what is missing"
         yield from fixes
