@@ -22,7 +22,7 @@ COVERAGE = {
 
 
 def readme_problems() -> list[str]:
-    """Commands of the README that fail in a clean clone with a clean home."""
+    """Commands and Python of the README that fail in a clean clone with a clean home."""
     with tempfile.TemporaryDirectory(prefix="demur-clone-") as work:
         clone, home = Path(work, "demur"), Path(work, "home")
         home.mkdir()
@@ -31,10 +31,13 @@ def readme_problems() -> list[str]:
         readme = (clone / "README.md").read_text(encoding="utf-8")
         (lists,) = re.findall(r"^```json\n(.*?)^```$", readme, re.MULTILINE | re.DOTALL)
         (clone / "lists.jsonl").write_text(lists, encoding="utf-8")
-        commands = ["make demo", *re.findall(r"^\$ demur (.*)$", readme, re.MULTILINE)]
+        typed = re.findall(r"^(?:\$ demur (.*)|demur (add .*?)(?: *#.*)?)$", readme, re.MULTILINE)
+        lines = ["make demo", *(f".venv/bin/demur {shown or added}" for shown, added in typed)]
+        for place, code in enumerate(re.findall(r"^```python\n(.*?)^```$", readme, re.MULTILINE | re.DOTALL)):
+            (clone / f"block{place}.py").write_text(code, encoding="utf-8")
+            lines.append(f".venv/bin/python block{place}.py")
         failed = []
-        for command in commands:
-            line = command if command == "make demo" else f".venv/bin/demur {command}"
+        for line in lines:
             done = subprocess.run(line, shell=True, cwd=clone, env=environment, capture_output=True, text=True)
             print(f"{'ok    ' if done.returncode == 0 else 'FAILED'} {line}", flush=True)
             failed += [] if done.returncode == 0 else [f"README, {line}: {done.stderr.strip()}"]
