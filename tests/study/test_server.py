@@ -20,7 +20,7 @@ from starlette.websockets import WebSocketDisconnect
 from websockets.exceptions import ConnectionClosed
 
 from demur.apps.study.engine import StudyEngine
-from demur.apps.study.server import LONGEST_MESSAGE, PATHS, TOO_FAST, RATES, StudySite, study_application
+from demur.apps.study.server import LONGEST_MESSAGE, PATHS, RATES, StudySite, study_application
 from demur.apps.web.security import LOOPBACK
 from demur.apps.web.server import Address, listening_socket, shared_assets
 from demur.study.design import read_design
@@ -405,6 +405,7 @@ class Talker:
             while True:
                 self.page.until(lambda: not self.page.view["waiting"])
                 self.say()
+                threading.Event().wait(0.05)  # a dialogue has 200 turns at most
         except (ConnectionClosed, OSError):
             self.page.close()
 
@@ -414,8 +415,6 @@ class Talker:
         if "ack" in frame:
             self.acknowledged.append(text)
             self.number += 1
-        elif frame["refused"] == TOO_FAST:
-            threading.Event().wait(0.25)  # who does not wait is let go
         elif self.page.view["waiting"] is False:
             self.fault = f"{text}: {frame}"
 
