@@ -69,7 +69,7 @@ def test_a_certainty_that_fails_refutes_calibration_where_nothing_is_left_to_cha
 def test_scores_that_are_no_probabilities_are_not_tested():
     found = calibration_test(Sample(Rows.of([-1.0, -2.0], [True, False])))
     assert isnan(found.p)
-    assert "outside [0, 1]" in found.to_dict()["why"]
+    assert "no confidence lies in [0, 1]" in found.to_dict()["why"]
 
 
 def test_consistency_bars_are_the_binomial_quantiles_of_a_heap():
