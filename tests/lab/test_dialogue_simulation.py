@@ -23,7 +23,14 @@ from demur.lab.dialogue.managers import (
     manager_maker,
     policy_of,
 )
-from demur.lab.dialogue.simulate import Condition, SimulationPlan, concept_efficiency, simulate_plan, user_of
+from demur.lab.dialogue.simulate import (
+    Condition,
+    SimulationPlan,
+    batch_rows,
+    concept_efficiency,
+    simulate_plan,
+    user_of,
+)
 from demur.lab.dialogue.user import new_user
 from demur.lab.jobs import simulate
 from demur.outcome.table import DialogueReading
@@ -208,3 +215,21 @@ def test_policies_are_plain_json():
     with pytest.raises(DataError, match="must have a kind"):
         policy_of({"sure": 1})
     assert set(HANDCRAFTED) < set(NAMES)
+
+
+@pytest.mark.parametrize("heard", ["negate()", "affirm()"])
+def test_the_same_question_upon_the_same_words_is_asked_once(heard):
+    manager = manager_maker("state-machine", TOWN)(TOWN)
+    said = [parse_acts("inform(type=hotel)"), *[parse_acts(heard)] * 20]
+    steps = [(acts, manager.answer([(acts, 1.0)])) for acts in said]
+    questions = [(acts, prompt) for acts, prompt in steps if prompt.kind in ("again", "confirm")]
+    assert len(set(questions)) == len(questions)
+
+
+@pytest.mark.parametrize("manager", ["state-machine", "belief"])
+def test_users_whose_calls_once_went_in_circles_are_served(manager):
+    condition = Condition(manager, ChannelSettings())
+    plan = SimulationPlan("town", (condition,), 1500, seed=5)
+    for number in (515, 683, 1107, 1181, 1382):
+        _, ((dialogue),) = batch_rows(plan, condition, range(number, number + 1))
+        assert dialogue["success"]

@@ -290,13 +290,26 @@ class SlotManager:
     last: Prompt = WELCOME
     venue: int | None = None
     refused: set[int] = field(default_factory=set)
+    tried: set[tuple[UserActs, Prompt]] = field(default_factory=set)
+    """What was understood, and what was asked upon it."""
 
     def answer(self, hypotheses: Hypotheses) -> Prompt:
         """What the system says after recognising these acts with their confidences, best first."""
         rejected = not hypotheses or hypotheses[0][1] < self.threshold
         self.state.update([] if rejected else hypotheses, self.last)
         summary = self.summary()
-        return self.perform(self.policy.action(summary), summary)
+        heard = () if rejected else hypotheses[0][0]
+        return self.perform(self._onwards(self.policy.action(summary), summary, heard), summary)
+
+    def _onwards(self, action: Action, summary: Summary, heard: UserActs) -> Action:
+        """The action, or another where the same question upon the same words did not help before."""
+        if action not in ("again", "confirm") or not heard:
+            return action
+        step = (heard, self._prompt(action, summary))
+        if step not in self.tried:
+            self.tried.add(step)
+            return action
+        return "request" if summary.unknown else "offer" if summary.wanted else action
 
     def summary(self) -> Summary:
         """What the policy sees now."""
