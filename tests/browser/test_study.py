@@ -207,3 +207,4 @@ def test_what_is_spoken_is_recognised_and_answers_are_spoken(tmp_path: Path, ope
     (recording,) = (folder / "audio").iterdir()
     assert turns_of(record)["audio"].to_list() == [f"audio/{recording.name}"]
     assert recording.read_bytes()[:4] == b"RIFF"
+    assert recording.parent.stat().st_mode & 0o077 == 0, "nobody else hears what people say"

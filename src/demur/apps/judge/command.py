@@ -212,7 +212,8 @@ def _show_plan(made: Any, *, as_json: bool) -> None:
     taken, inputs, strata = document["drawn"], document["inputs"], len(document["strata"])
     drawn = f"{taken:,} of {inputs:,} inputs are drawn, by {strata} strata of confidence"
     start = drawn if taken < inputs else f"All {inputs:,} inputs are taken"
-    typer.echo(f"{start}; {document['known']:,} of them need no judging.")
+    known = document["known"]
+    typer.echo(f"{start}; {known:,} of them {'needs' if known == 1 else 'need'} no judging.")
     answers = f"{document['answers']:,} answers are judged, equal ones once"
     typer.echo(f"{answers}: {document['shared']:,} of them by every judge.")
     for name, count in document["judges"].items():

@@ -15,7 +15,7 @@ import msgspec
 
 from demur import __version__
 from demur.study.design import WozDesign
-from demur.study.folder import completion_code, study_key
+from demur.study.folder import AUDIO, completion_code, study_key
 from demur.study.input import NoisyInput, recognise
 from demur.study.journal import JournalFault, StudyJournal, read_rows
 from demur.study.messages import PageMessage
@@ -103,12 +103,15 @@ class StudyEngine:
         """What is wrong with the disk, while something is."""
         self._offset = clock() - time.monotonic()
         self._loop: asyncio.AbstractEventLoop | None = None
-        recognisers = RECOGNISERS if design.input.by == "speech" else 1
+        spoken = design.input.by == "speech"
+        recognisers = RECOGNISERS if spoken else 1
         self._hearing = ThreadPoolExecutor(recognisers, thread_name_prefix="demur-noise")
         self._asking = ThreadPoolExecutor(16, thread_name_prefix="demur-system")
         self._work: set[asyncio.Task[None]] = set()
         self._timer: asyncio.TimerHandle | None = None
         self._watching: asyncio.TimerHandle | None = None
+        if spoken:
+            (folder / AUDIO).mkdir(mode=0o700, exist_ok=True)  # nobody else hears what people say
         self._load()
 
     @property
@@ -373,7 +376,7 @@ class StudyEngine:
 
 def audio_name(dialogue: str, turn: int) -> str:
     """The file of a spoken utterance, in the folder of the study."""
-    return f"audio/{dialogue}-{turn:03}.wav"
+    return f"{AUDIO}/{dialogue}-{turn:03}.wav"
 
 
 def _look_at(future: asyncio.Future[None]) -> None:
