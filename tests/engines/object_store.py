@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from email.utils import formatdate
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
-from urllib.parse import unquote
+from urllib.parse import parse_qsl, unquote
 from xml.sax.saxutils import escape
 
 KEY = "a-key"
@@ -58,7 +58,7 @@ class _Handler(BaseHTTPRequestHandler):
         elif bucket != self.server.bucket:
             self._refuse(404, "NoSuchBucket")
         elif "list-type=2" in query:
-            self._list()
+            self._list(dict(parse_qsl(query)).get("prefix", ""))
         elif key not in self.server.objects or key in self.server.gone:
             self._refuse(404, "NoSuchKey")
         else:
@@ -69,11 +69,12 @@ class _Handler(BaseHTTPRequestHandler):
     def log_message(self, *_: Any) -> None:
         """Says nothing."""
 
-    def _list(self) -> None:
+    def _list(self, prefix: str) -> None:
         rows = "".join(
             f"<Contents><Key>{escape(key)}</Key><LastModified>2026-01-01T00:00:00.000Z</LastModified>"
             f"<ETag>x</ETag><Size>{len(content)}</Size></Contents>"
             for key, content in self.server.objects.items()
+            if key.startswith(prefix)
         )
         self._send(200, f"<ListBucketResult><IsTruncated>false</IsTruncated>{rows}</ListBucketResult>".encode())
 

@@ -134,3 +134,13 @@ def test_a_repeated_id_is_refused_where_answers_are_joined():
     twice = [pl.concat([rows, rows.head(1)]).lazy() for rows in (ONE, TWO)]
     with pytest.raises(DataError, match="an id occurs more than once in a system"):
         demur.compare(dict(zip(("one", "two"), twice, strict=True)), **SAMPLING)
+
+
+def test_a_dialogue_with_a_tenth_of_the_rows_is_compared_with_about_the_errors_of_memory(tmp_path, monkeypatch):
+    long = pl.when(pl.int_range(pl.len()) % 10 == 0).then(pl.lit("long")).otherwise("dialogue")
+    one, two = (rows.with_columns(dialogue=long) for rows in (ONE, TWO))
+    monkeypatch.setattr(counted, "JOIN_UP_TO", 0)
+    (pair,), (other,) = demur.compare(*lakes(tmp_path, one, two), **SAMPLING).pairs, in_memory(one, two).pairs
+    assert (pair.area.value, pair.right.value) == (other.area.value, other.right.value)
+    assert pair.area.estimate.error == pytest.approx(other.area.estimate.error, rel=0.25)
+    assert width(pair) == pytest.approx(width(other), rel=0.25)

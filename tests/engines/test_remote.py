@@ -2,11 +2,14 @@
 
 import io
 
+import duckdb
 import pytest
 
 import demur
-from demur.errors import DataError
+from demur.core.engines.duckdb import reach_stores
+from demur.errors import DataError, UsageError
 from demur.returns.verify import other_answers
+from demur.store.runs import Store
 from engines.object_store import object_store
 from engines.test_lake import PLAIN
 
@@ -27,42 +30,75 @@ def store(monkeypatch):
         yield store
 
 
+def has_s3():
+    """Whether DuckDB can read from a store here: by its extension httpfs, or by s3fs."""
+    try:
+        reach_stores(duckdb.connect(), ["s3://bucket/log"])
+    except UsageError:
+        return False
+    return True
+
+
+each_engine = pytest.mark.parametrize(
+    "engine",
+    ["polars", pytest.param("duckdb", marks=pytest.mark.skipif(not has_s3(), reason="neither httpfs nor s3fs"))],
+)
+
+
 def score(*urls, **options):
     return demur.score(*urls, replicates=50, **options)
 
 
-def test_a_log_in_an_object_store_has_the_numbers_of_its_rows(store):
-    (found,), (expected,) = score(f"s3://{store.bucket}/log/**/*.parquet"), score(ROWS)
+@each_engine
+def test_a_log_in_an_object_store_has_the_numbers_of_its_rows(store, engine):
+    (found,), (expected,) = score(f"s3://{store.bucket}/log/**/*.parquet", engine=engine), score(ROWS)
     assert found.system == "log"
     assert found.n == ROWS.height
     assert found.figures["augrc"] == expected.figures["augrc"]
-    days = score(f"s3://{store.bucket}/log/**/*.parquet", by="day")
+    days = score(f"s3://{store.bucket}/log/**/*.parquet", engine=engine, by="day")
     assert {one.part: one.n for one in days} == {None: 300, "day=1": 200, "day=2": 100}
 
 
-def test_systems_in_an_object_store_are_compared(store):
-    found = demur.compare(
-        f"s3://{store.bucket}/log/**/*.parquet", f"s3://{store.bucket}/other/*.parquet", replicates=50
-    )
+@each_engine
+def test_systems_in_an_object_store_are_compared(store, engine):
+    urls = [f"s3://{store.bucket}/{name}/*.parquet" for name in ("log/**", "other")]
+    found = demur.compare(*urls, engine=engine, replicates=50)
     (pair,), (other,) = found.pairs, demur.compare({"log": ROWS, "other": other_answers(ROWS)}, replicates=50).pairs
     assert (pair.a, pair.b, pair.area.value) == ("log", "other", other.area.value)
 
 
+@each_engine
 @pytest.mark.parametrize(
-    ("bucket", "rule"), [("elsewhere", "s3://elsewhere/log/c.parquet there is no such bucket"), (None, "is not there")]
+    ("bucket", "rule"),
+    [("elsewhere", "s3://elsewhere/log/c.parquet (there is no such bucket|is not there)"), (None, "is not there")],
 )
-def test_what_is_not_there_is_named(store, bucket, rule):
+def test_what_is_not_there_is_named(store, engine, bucket, rule):
     with pytest.raises(DataError, match=rule):
-        score(f"s3://{bucket or store.bucket}/log/c.parquet")
+        score(f"s3://{bucket or store.bucket}/log/c.parquet", engine=engine)
 
 
-def test_wrong_credentials_are_refused_by_the_store_and_said(store, monkeypatch):
+@each_engine
+def test_wrong_credentials_are_refused_by_the_store_and_said(store, engine, monkeypatch):
     monkeypatch.setenv("AWS_ACCESS_KEY_ID", "another")
     with pytest.raises(DataError, match=r"the store does not accept the credentials .*AWS_ACCESS_KEY_ID"):
-        score(f"s3://{store.bucket}/other/a.parquet")
+        score(f"s3://{store.bucket}/other/a.parquet", engine=engine)
 
 
-def test_a_part_that_disappears_after_it_was_listed_is_refused(store):
+@each_engine
+def test_a_part_that_disappears_after_it_was_listed_is_refused(store, engine):
     store.gone.add("log/day=2/b.parquet")
     with pytest.raises(DataError, match="is not there"):
-        score(f"s3://{store.bucket}/log/**/*.parquet")
+        score(f"s3://{store.bucket}/log/**/*.parquet", engine=engine)
+
+
+def test_a_log_in_an_object_store_is_linked_and_refused_once_it_has_changed(store, tmp_path):
+    with Store.open(tmp_path / "store") as runs:
+        run = runs.link(f"s3://{store.bucket}/log/**/*.parquet", name="march")[0].run
+        assert (run.n, run.about["slices"]) == (ROWS.height, ["domain", "day"])
+        assert score(runs.lake(run))[0].n == ROWS.height
+        store.objects["log/day=3/c.parquet"] = store.objects["log/day=2/b.parquet"]
+        with pytest.raises(DataError, match=r"has changed since it was linked: s3://.*/c\.parquet added"):
+            score(runs.lake(run))
+        store.objects.clear()
+        with pytest.raises(DataError, match="cannot be looked at"):
+            score(runs.lake(run))

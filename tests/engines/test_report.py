@@ -6,9 +6,9 @@ import polars as pl
 import pytest
 
 import demur
-from demur.errors import UsageError
+from demur.errors import DataError, UsageError
 from demur.returns.verify import other_answers, sample_log
-from engines.test_lake import lake
+from engines.test_lake import flipped, lake
 
 ROWS = 600
 DAY = pl.concat_str(pl.lit("2026-01-0"), (pl.int_range(pl.len()) // 100 + 1).cast(pl.String))
@@ -137,3 +137,23 @@ def test_answers_in_files_beside_answers_in_lakes_are_refused(tmp_path):
         demur.report(*lakes(tmp_path, ONE), str(tmp_path / "log.csv"), **HOW)
     with pytest.raises(UsageError, match="none was given"):
         demur.report(str(tmp_path / "log.csv"), engine="polars", **HOW)
+
+
+@pytest.mark.parametrize("engine", ["polars", "duckdb"])
+def test_a_part_with_damaged_pages_is_refused_by_name(tmp_path, engine):
+    folders = lakes(tmp_path, ONE, TWO)
+    part = tmp_path / "s1" / "1.parquet"
+    part.write_bytes(flipped(part.read_bytes()))
+    for question in (demur.report, demur.compare):
+        with pytest.raises(DataError, match=r"s1/1\.parquet .*damaged"):
+            question(*folders, engine=engine, **HOW)
+
+
+def test_slices_with_one_dialogue_of_a_tenth_of_the_rows_have_about_the_widths_of_memory(tmp_path):
+    place = pl.int_range(pl.len())
+    one = pl.when(place % 10 == 0).then(pl.lit("long")).otherwise("dialogue")
+    skewed = TALK.with_columns(pl.col("confidence").round(2), dialogue=one)
+    found = demur.report(*lakes(tmp_path, skewed), **HOW).to_dict()["slices"]["tests"]
+    widths = {(one["value"], one["what"]): one["high"] - one["low"] for one in found}
+    for other in in_memory(skewed)["slices"]["tests"]:
+        assert widths[other["value"], other["what"]] == pytest.approx(other["high"] - other["low"], rel=0.2)

@@ -9,10 +9,14 @@ import re
 import shutil
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from functools import cache
+from importlib import import_module
+from importlib.util import find_spec
 from itertools import count
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 import polars as pl
 
@@ -25,6 +29,13 @@ MEMORY = "1500MB"
 """What DuckDB may use before it writes to disk, unless DEMUR_MEMORY says otherwise."""
 
 _PARQUET_NAME = re.compile(r"\.(parquet|pq)$", re.IGNORECASE)
+_S3 = ("s3://", "s3a://")
+_CREDENTIALS = {
+    "KEY_ID": "AWS_ACCESS_KEY_ID",
+    "SECRET": "AWS_SECRET_ACCESS_KEY",
+    "SESSION_TOKEN": "AWS_SESSION_TOKEN",
+    "REGION": "AWS_REGION",
+}
 _CONNECTIONS = count(1)
 _READS = count(1)
 
@@ -54,10 +65,12 @@ class DuckDBEngine(Engine):
 
     def remote(self, urls: Sequence[str]) -> Any:
         """Gives the frame of what lies at URLs."""
+        reach_stores(self.connection, urls)
         return self._read(self._listed(urls), partitioned=True)
 
     def remote_columns(self, urls: Sequence[str]) -> list[tuple[str, Mapping[str, str]]]:
         """Gives the files at URLs, and the type of each column."""
+        reach_stores(self.connection, urls)
         return columns_of_each(self._listed(urls), self._columns)
 
     @staticmethod
@@ -141,6 +154,49 @@ class DuckDBEngine(Engine):
                 raise DataError("matches no file", where=pattern)
             files += [file for (file,) in found]
         return files
+
+
+def reach_stores(connection: Any, urls: Sequence[str]) -> None:
+    """Lets DuckDB read from S3 and stores like it, with the credentials of the environment.
+
+    Its extension `httpfs` is taken where it is installed, or from the package duckdb-extension-httpfs of the same
+    version; otherwise s3fs reads for it.
+    """
+    if not any(url.lower().startswith(_S3) for url in urls):
+        return
+    if connection.list_filesystems():
+        return
+    if not _load_httpfs(connection):
+        try:
+            s3fs = import_module("s3fs")
+        except ImportError:
+            raise UsageError(
+                "DuckDB reads from s3:// with its extension httpfs, or by s3fs: duckdb -c 'INSTALL httpfs', "
+                "pip install duckdb-extension-httpfs (of DuckDB's version), or pip install s3fs"
+            ) from None
+        connection.register_filesystem(s3fs.S3FileSystem(skip_instance_cache=True))
+        return
+    known = {name: os.environ[variable] for name, variable in _CREDENTIALS.items() if os.environ.get(variable)}
+    if endpoint := os.environ.get("AWS_ENDPOINT_URL"):
+        parts = urlsplit(endpoint)
+        known |= {"ENDPOINT": parts.netloc, "URL_STYLE": "path", "USE_SSL": str(parts.scheme == "https").lower()}
+    options = "".join(f", {name} '{value.replace(chr(39), 2 * chr(39))}'" for name, value in known.items())
+    connection.execute(f"CREATE OR REPLACE SECRET demur (TYPE s3{options})")
+
+
+def _load_httpfs(connection: Any) -> bool:
+    """Whether DuckDB has httpfs, here or from the package that brings it."""
+    import duckdb
+
+    places = ["httpfs"]
+    if (package := find_spec("duckdb_extension_httpfs")) is not None and package.origin is not None:
+        folder = Path(package.origin).parent / "extensions" / f"v{duckdb.__version__}"
+        places += [str(folder / "httpfs.duckdb_extension")]
+    for place in places:
+        with suppress(duckdb.Error):
+            connection.execute(f"LOAD '{place}'")
+            return True
+    return False
 
 
 @cache

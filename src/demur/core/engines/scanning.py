@@ -38,7 +38,7 @@ _ANSWERS = (
         "are AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or what the engine takes instead, those of this store?",
     ),
     (
-        re.compile(r"NoSuchKey|\b404\b|PATH_NOT_FOUND|FileNotFoundException"),
+        re.compile(r"NoSuchKey|\b404\b|PATH_NOT_FOUND|FileNotFound|No files found"),
         "is not there, or one of its parts is not there any more",
         "is the name right? try again when nothing removes parts",
     ),
