@@ -29,7 +29,7 @@ from demur.study.journal import FILE, read_events
 from demur.study.messages import MESSAGES
 from demur.study.presentation import of_status
 from demur.study.state import StudyEvent
-from demur.study.systems import Question, systems_of
+from demur.study.systems import Question, systems_of, texts_of_models
 from study.designs import SMALL, write_small
 
 
@@ -237,6 +237,17 @@ def with_system(lines: str) -> str:
 
 CONVERSATION: dict[str, Any] = {"dialogue": "d00001", "turns": [{"heard": {"text": "when open", "nbest": []}}]}
 ECHO = "import json, sys; print(json.dumps({'text': json.load(sys.stdin)['turns'][-1]['heard']['text'], 'label': 'x'}))"
+
+
+def test_a_wizard_who_only_understands_may_not_make_it_out(tmp_path: Path) -> None:
+    """The system asks back then; on its own it never does, and its noise is fitted on what it says by itself."""
+    text = f'{SMALL}\n[[responses]]\nid = "again"\ntext = "Could you say that again?"\nrepair = true\n'
+    folder = write_small(tmp_path / "small", text)
+    systems = systems_of(read_design(folder), folder)
+    assert set(systems["guide"].texts) == {"hours", "price", "again"}
+    assert texts_of_models(systems) == ["We open at 10 am.", "price it is"]
+    answer = systems["guide"].answer({**CONVERSATION, "understood": "again"})
+    assert (answer.text, answer.label) == ("Could you say that again?", "again")
 
 
 def command(code: str) -> str:

@@ -176,7 +176,13 @@ class RelevanceSystem(StudySystem):
 
     @property
     def texts(self) -> dict[str, str]:
-        """What each label says: the study's response of that name, else the model's own text."""
+        """What each label says, and the responses that ask back: a wizard may not make out what was meant."""
+        repairs = {one.id: one.text for one in self.design.responses if one.repair and not one.slots}
+        return self.own_texts | repairs
+
+    @property
+    def own_texts(self) -> dict[str, str]:
+        """What each label of the model says: the study's response of that name, else the model's own text."""
         own = self._model.answers_ or {}
         canned = {one.id: one.text for one in self.design.responses if not one.slots}
         labels = map(str, self._model.classes_.tolist())
@@ -194,7 +200,7 @@ class RelevanceSystem(StudySystem):
             (found,) = answered(self._model, [last["heard"]["text"]])
         label = None if found.label is None else str(found.label)
         confidence = None if found.label is None else found.confidence
-        return SystemAnswer(self.texts[label] if found.returned and label is not None else None, label, confidence)
+        return SystemAnswer(self.own_texts[label] if found.returned and label is not None else None, label, confidence)
 
 
 KINDS: dict[PerformerKind, type[StudySystem]] = {
@@ -214,7 +220,7 @@ def systems_of(design: WozDesign, folder: Path) -> dict[str, StudySystem]:
 def texts_of_models(systems: Mapping[str, StudySystem]) -> list[str]:
     """What the relevance models of a study can say, on which the noise channel is fitted too."""
     models = [one for one in systems.values() if isinstance(one, RelevanceSystem)]
-    return [text for one in models for text in one.texts.values()]
+    return [text for one in models for text in one.own_texts.values()]
 
 
 def conversation_of(state: StudyState, dialogue: str, turn: int) -> dict[str, Any]:

@@ -72,7 +72,7 @@ function showTraining(told) {
 
 // The choices: responses of the study, or what the system can carry out where only understanding is asked for.
 function choices() {
-  if (shown.system) return Object.entries(constants.labels[shown.system] ?? {}).map(([id, text]) => ({ id, text: `${id}: ${text}`, slots: [], key: null, group: "" }));
+  if (shown.system) return Object.entries(constants.labels[shown.system] ?? {}).map(([id, text]) => ({ id, text: `${id}: ${text}`, slots: [], key: constants.responses.find((one) => one.id === id)?.key ?? null, group: "" }));
   return constants.responses;
 }
 
