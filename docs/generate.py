@@ -151,6 +151,7 @@ def _is_method(one: Any) -> bool:
 
 
 GALLERY_PAGES = (
+    "index",
     "reading",
     "report",
     "workbench",
@@ -161,6 +162,7 @@ GALLERY_PAGES = (
     "outcome_study",
     "gold_benchmark",
     "gold_components",
+    "gold_curves",
     "gold_slurp",
     "study",
     "judges",
@@ -169,25 +171,52 @@ GALLERY_PAGES = (
     "dialogue",
     "dialogue_experiments",
     *(f"origin_{one.name}" for one in origins.origins()),
+    "cost",
 )
+GOLD = "demur gold trials.csv --x wer --y completed --cost cost.csv --gain 0.7:0.8"
+OUTCOME = "demur outcome fit tutor.jsonl --outcomes gains.csv --features conf+scores.f"
+MADE = {
+    "demo-noisy.svg": "make demo",
+    "demo-clean.svg": "make demo",
+    "scale.svg": "make bench NAME=engines",
+    "nbest-floor.svg": "demur experiment scorers -o plot.svg --figure floor",
+    "outcome-observed.svg": f"{OUTCOME} -o plot.svg --figure observed",
+    "outcome-prices.svg": f"{OUTCOME} -o plot.svg --figure price",
+    "gold-benchmark.svg": f"{GOLD} -o plot.svg",
+    "gold-impurity.svg": f"{GOLD} -o plot.svg --figure impurity",
+    "gold-convergence.svg": f"{GOLD} -o plot.svg --figure convergence",
+    "gold-wizards.svg": f"{GOLD} -o plot.svg --figure wizards",
+    "gold-cost.svg": f"{GOLD} -o plot.svg --figure cost",
+    "gold-residuals.svg": f"{GOLD} -o plot.svg --figure gold_residual",
+    "gold-normality.svg": f"{GOLD} -o plot.svg --figure normality",
+}
+"""The command of a picture before which its section shows none."""
+
+PAGES_SHOWN = {"workbench": "demur serve --open", "study": "demur study serve museum", "judge": "demur judge log.jsonl"}
+"""The command that serves the pages on pictures, by how the names of the pictures begin."""
+
+FENCED = re.compile(r"^```(?:py|python|sh|json|toml|csv)\n.*?^```$", re.MULTILINE | re.DOTALL)
 PICTURE = re.compile(r"^!\[(.+?)\]\(images/(.+?)\)$|^#+ (.+)$|^(?:\$ |.*?`)(demur [^`\n]+)", re.MULTILINE)
 """A picture with its caption, a heading, or a command, whichever stands in a line."""
 
 
 def gallery_page() -> str:
-    """Every picture of the docs with the command before it in its section, and a link to the page that explains it."""
+    """Every picture of the docs with its command, in the order of pages, and a link to the page that explains it."""
     parts = ["# Gallery", HERE, "Every figure with the command that makes it, or the section that shows how."]
     for name in GALLERY_PAGES:
-        page, heading, command = DOCS / f"{name}.md", "", ""
-        for match in PICTURE.finditer(page.read_text(encoding="utf-8")) if page.exists() else ():
-            caption, file, title, typed = match.groups()
+        text = FENCED.sub("", (DOCS / f"{name}.md").read_text(encoding="utf-8"))
+        shown, heading, command = [], "", ""
+        for caption, file, title, typed in PICTURE.findall(text):
             if title:
                 heading, command = title, ""
             elif typed:
                 command = typed
             else:
-                code = f"`{command}`\n\n" if command else ""
-                parts.append(f"## {caption}\n\n{code}[{heading}]({name}.md)\n\n![{caption}](images/{file})")
+                made = MADE.get(file) or PAGES_SHOWN.get(file.partition("-")[0]) or command
+                code = f"`{made}`\n\n" if made else ""
+                shown.append(f"{code}[{heading}]({name}.md)\n\n![{caption}](images/{file})")
+        if shown:
+            parts += [text.lstrip().partition("\n")[0].replace("# ", "## ", 1), *shown]
     return "\n\n".join(parts) + "\n"
 
 

@@ -309,6 +309,14 @@ def test_the_pictures_of_the_docs_are_small_and_shown() -> None:
         assert f"images/{picture.name}" in pages
 
 
+def test_the_gallery_has_every_picture_with_its_command() -> None:
+    entries = re.findall(
+        r"^(?:`(.+)`\n\n)?\[.*?\]\(\w.*?\)\n\n!\[.*?\]\(images/(.+?)\)$", read_page("gallery"), re.MULTILINE
+    )
+    assert {picture for _, picture in entries} == {one.name for one in (ROOT / "docs" / "images").iterdir()}
+    assert {picture for command, picture in entries if not command} == {"reading-example.svg", "nbest-parts.svg"}
+
+
 def test_the_readmes_make_targets_exist() -> None:
     makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
     targets = re.findall(r"^make (\w+)", "\n".join(blocks("sh")), re.MULTILINE)
