@@ -44,7 +44,11 @@ def test_the_summary_is_plain_and_short(demur: Demur) -> None:
     lines = done.stdout.splitlines()
     assert lines[0] == "good dominates poor."
     assert lines[-2:] == ["PASS good: not forced_error > 0.9", "PASS poor: not forced_error > 0.9"]
-    assert any(line.startswith("system  inputs  AUGRC") for line in lines)
+    head = next(line for line in lines if line.startswith("system  inputs"))
+    good = next(line for line in lines if line.startswith("good  "))
+    place = head.index("inputs") + len("inputs")
+    assert good[:place].split() == ["good", "600"]  # numbers end where their heads end
+    assert good[place] == " "
     assert len(lines) < 20
     assert "-o report.html writes the full report" in done.stderr
 

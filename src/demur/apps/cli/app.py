@@ -161,12 +161,19 @@ def _summarise(report: "Report", gates: Sequence[GateResult], outputs: OutputOpt
 
 
 def plain_summary(shown: "Presentation", *, tables: bool = True) -> list[str]:
-    """The lines of a summary for a log: sentences, then tables aligned by spaces."""
+    """The lines of a summary for a log: sentences, then tables aligned by spaces, numbers to the right."""
+    from rich.cells import cell_len
+
     lines = list(shown.sentences)
     for table in shown.tables if tables else ():
-        rows = [tuple(map(terminal_line, row)) for row in (table.columns, *table.rows)]
-        widths = [max(map(len, cells)) for cells in zip(*rows, strict=True)]
-        lines += ["", *("  ".join(map(str.ljust, row, widths)).rstrip() for row in rows), ""]
+        rows = [[terminal_line(cell).replace("…", "...") for cell in row] for row in (table.columns, *table.rows)]
+        widths = [max(map(cell_len, cells)) for cells in zip(*rows, strict=True)]
+        lines.append("")
+        for row in rows:
+            blanks = [" " * (width - cell_len(cell)) for cell, width in zip(row, widths, strict=True)]
+            cells = zip(row, blanks, table.numeric, strict=True)
+            lines.append("  ".join(blank + cell if number else cell + blank for cell, blank, number in cells).rstrip())
+        lines.append("")
     return lines
 
 
