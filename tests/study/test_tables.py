@@ -27,7 +27,7 @@ from demur.study.folder import new_folder
 from demur.study.input import NoisyInput, recognise
 from demur.study.journal import FILE, read_events
 from demur.study.messages import MESSAGES
-from demur.study.presentation import of_status
+from demur.study.presentation import of_check, of_status
 from demur.study.state import StudyEvent
 from demur.study.systems import Question, systems_of, texts_of_models
 from study.designs import SMALL, write_small
@@ -237,6 +237,13 @@ def with_system(lines: str) -> str:
 
 CONVERSATION: dict[str, Any] = {"dialogue": "d00001", "turns": [{"heard": {"text": "when open", "nbest": []}}]}
 ECHO = "import json, sys; print(json.dumps({'text': json.load(sys.stdin)['turns'][-1]['heard']['text'], 'label': 'x'}))"
+
+
+def test_a_study_that_has_not_begun_says_so(tmp_path: Path) -> None:
+    folder = write_small(tmp_path / "small")
+    (sentence,) = of_check(check_study(folder)).sentences
+    assert sentence == "Nothing has happened in this study yet, so there is nothing to check."
+    assert [table.title for table in of_status(status_of(folder)).tables] == ["Conditions", "Wizards"]
 
 
 def test_a_wizard_who_only_understands_may_not_make_it_out(tmp_path: Path) -> None:

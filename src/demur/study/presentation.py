@@ -111,7 +111,9 @@ def of_status(found: StudyStatus) -> Presentation:
         tuple((name, f"{level:g}", f"{begun}", f"{trials}") for name, level, begun, trials in found.conditions),
     )
     stages = tuple((stage, f"{count}") for stage, count in found.people.items())
-    tables = [conditions, ResultTable("Participants by stage", ("stage", "participants"), stages)]
+    tables = [conditions]
+    if stages:
+        tables.append(ResultTable("Participants by stage", ("stage", "participants"), stages))
     if found.wizards:
         rows = tuple((one["wizard"], f"{one['dialogues']}", _training(one)) for one in found.wizards)
         tables.append(ResultTable("Wizards", ("wizard", "dialogues", "training"), rows))
@@ -132,6 +134,8 @@ def of_check(found: StudyCheck) -> Presentation:
     wrong = [one for one in found.findings if not one.holds]
     if wrong:
         first = f"{len(wrong)} of {len(found.findings)} checks fail: {'; '.join(one.rule for one in wrong)}."
+    elif not any(one.checked for one in found.findings):
+        first = "Nothing has happened in this study yet, so there is nothing to check."
     else:
         first = f"All {len(found.findings)} checks hold."
     rows = tuple(
