@@ -10,6 +10,8 @@ from golden.record import HOME, cases
 FILE = HOME / f"format-{JSON_FORMAT}.json"
 ITEM = "[]"
 """The key of what a list holds."""
+DATA = ("weights",)
+"""Objects whose keys are data, such as the features of a learned policy: no format promises them."""
 
 
 def shape_of(value: Any) -> dict[str, Any]:
@@ -19,7 +21,7 @@ def shape_of(value: Any) -> dict[str, Any]:
     {'n': {}, 'systems': {'[]': {'name': {}, 'n': {}}}}
     """
     if isinstance(value, dict):
-        return {key: shape_of(inner) for key, inner in value.items()}
+        return {key: {} if key in DATA else shape_of(inner) for key, inner in value.items()}
     items = [shape_of(inner) for inner in value] if isinstance(value, list) else []
     joined: dict[str, Any] = {}
     for one in items:
