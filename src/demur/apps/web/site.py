@@ -28,6 +28,7 @@ from demur.core.io.untrusted import read_json
 from demur.core.io.writing import write_whole
 from demur.core.jobs import Field, Option, fields_of
 from demur.core.options import Sampling
+from demur.core.show.html import number_cell
 from demur.core.show.results import threshold_text
 from demur.core.show.safe import chart_safe, json_text, visible
 from demur.errors import DemurError, UsageError
@@ -392,7 +393,7 @@ def templates(package: str = "demur.apps.web") -> Environment:
         trim_blocks=True,
     )
     shown = {"percent": percent, "decimals": decimals, "count": "{:,}".format, "megabytes": megabytes, "moment": moment}
-    environment.filters.update(shown, data=data_block, raw=escape, threshold=threshold_text)
+    environment.filters.update(shown, data=data_block, raw=escape, threshold=threshold_text, number_cell=number_cell)
     return environment
 
 

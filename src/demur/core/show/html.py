@@ -55,19 +55,21 @@ def paragraphs(sentences: Sequence[str]) -> str:
 
 def table_html(table: ResultTable) -> str:
     """A table of text with its title as caption; the first column names the rows, numbers are to the right."""
-    numeric = table.numeric[1:]
+    written = [number_cell if one else _text_cell for one in table.numeric[1:]]
     body = "".join(
         f'<tr><th scope="row">{escape_text(row[0])}</th>'
-        f"{''.join(_td(cell, one) for cell, one in zip(row[1:], numeric, strict=True))}</tr>"
+        f"{''.join(write(cell) for write, cell in zip(written, row[1:], strict=True))}</tr>"
         for row in table.rows
     )
     return _scrolling(table, body)
 
 
-def _td(text: str, numeric: bool) -> str:
-    """A cell; one of numbers breaks only before what goes with the first of them, a long reason where it must."""
-    if not numeric:
-        return f"<td>{escape_text(text)}</td>"
+def _text_cell(text: str) -> str:
+    return f"<td>{escape_text(text)}</td>"
+
+
+def number_cell(text: str) -> str:
+    """A cell of a column of numbers: it breaks only before what goes with the first of them, a reason where it must."""
     if len(text) > LONGEST_NUMBERS:
         return f'<td class="n reason">{escape_text(text)}</td>'
     return f'<td class="n">{_BREAKS.sub(" <wbr>", escape_text(text))}</td>'
