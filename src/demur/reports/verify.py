@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -12,7 +14,13 @@ from demur.core.show.presentation import Presentation, ResultTable
 from demur.core.show.results import Step, silent
 from demur.errors import UsageError
 from demur.nbest_lists.verify import list_differences
-from demur.returns.counting import holder_of
+from demur.returns.counting import holder_of, tallies
+from demur.returns.engine_judging import judge_lazily
+from demur.returns.examples import examples
+from demur.returns.lakes.counted_slices import counted_slice_differences
+from demur.returns.lakes.lake_rows import lake_examples
+from demur.returns.slices import slice_differences
+from demur.returns.table import Reading, responses
 from demur.returns.verify import (
     EngineDifference,
     Equality,
@@ -23,6 +31,9 @@ from demur.returns.verify import (
     sample_log,
     tally_differences,
 )
+
+SHOWN_AT, MOST_EXAMPLES = 0.5, 10
+"""The threshold at which sections of a report are compared, and how many examples of each kind."""
 
 MOST_LISTS = 2000
 """Utterances of the lists made for it, which are taken apart one by one."""
@@ -79,8 +90,36 @@ def _verify(engine: str, spark_master: str | None, rows: int, seed: int) -> Equa
         compared = (*differences(held(judged), judged), *tally_differences(held(raw), raw))
         compared += (*comparison_differences(held, raw), *day_differences(held, raw))
         found += [replace(one, measure=f"{one.measure}{about}") for one in compared]
+        found += [replace(one, measure=f"report, {one.measure}{about}") for one in report_differences(held, raw)]
     found += list_differences(held, min(rows, MOST_LISTS), seed)
     return Equality(engine, rows, tuple(found))
+
+
+def report_differences(hold: Callable[[pl.DataFrame], Any], raw: pl.DataFrame) -> tuple[EngineDifference, ...]:
+    """What the sections of a report show of rows that `hold` hands over, beside what they show of rows in memory.
+
+    The rates and areas of slices, and the rows that are fetched as examples.
+
+    >>> found = report_differences(lambda frame: frame.lazy(), sample_log(500, seed=0))
+    >>> all(one.holds for one in found), found[-1].measure
+    (True, 'examples that differ')
+    """
+    rounded = raw.with_columns(pl.col("confidence").round(2))
+    cutoff = {"log": SHOWN_AT}
+    counted = tallies(judge_lazily(hold(rounded), reading=Reading(), system="log", by="domain"))
+    parts = {str(one.part).removeprefix("domain="): one for one in counted if one.part is not None}
+    mine = counted_slice_differences({"log": {"domain": parts}}, cutoff, ["domain"], level=0.95)
+    judged = responses(rounded, system="log", reading=Reading(keep=("domain",)))
+    theirs = slice_differences(judged, cutoff, ["domain"])
+    inside = {(one.part, one.what): one.inside for one in mine.tests}
+    found = [
+        EngineDifference(f"{one.part}, {one.what}", value, one.inside, abs(value - one.inside), False)
+        for one in theirs.tests
+        for value in (inside.get((one.part, one.what), math.nan),)
+    ]
+    fetched = lake_examples(judge_lazily(hold(rounded), reading=Reading(), shown=()), "log", SHOWN_AT, MOST_EXAMPLES)
+    apart = int(fetched != examples(judged, SHOWN_AT, MOST_EXAMPLES))
+    return (*found, EngineDifference("examples that differ", float(apart), 0.0, float(apart), True))
 
 
 def of_verification(found: Verification) -> Presentation:
