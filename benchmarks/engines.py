@@ -27,7 +27,12 @@ DISTINCT = 10_000_000
 LISTS = 1_000_000
 SPARK_ROWS = 10_000_000
 
+SYSTEM_ROWS = 10_000_000
+FEW_SYSTEMS, MOST_SYSTEMS = 5, 20
+DRAWS = ("--replicates", "1000", "--json")
+
 MEMORY_BAR = 2000.0
+COMPARED_BAR = 2.5
 GROUP_BAR = 1.5
 LISTS_BAR = 1.5
 
@@ -55,6 +60,10 @@ def lines() -> Iterator[Line]:
         yield from _out_of_core(Path(folder))
     with tempfile.TemporaryDirectory(prefix="demur-bench-") as folder:
         yield from _all_distinct(Path(folder))
+    with tempfile.TemporaryDirectory(prefix="demur-bench-") as folder:
+        yield from comparisons(Path(folder))
+    with tempfile.TemporaryDirectory(prefix="demur-bench-") as folder:
+        yield from leaderboards(Path(folder))
     with tempfile.TemporaryDirectory(prefix="demur-bench-") as folder:
         yield from _of_lists(Path(folder))
     with tempfile.TemporaryDirectory(prefix="demur-bench-") as folder:
@@ -139,6 +148,31 @@ def _all_distinct(folder: Path) -> Iterator[Line]:
         held = connection.read_parquet(str(rows))
         related = judge_lazily(held, reading=Reading())
         yield _ratio("duckdb", lambda: _duckdb_groups(held), lambda: sweeps(related))
+
+
+def comparisons(folder: Path, rows: int = LARGE) -> Iterator[Line]:
+    """Two systems against each other, and against scoring one of them."""
+    one, two = (lake(folder / f"system-{place}", rows, dialogues=True, system=place) for place in range(2))
+    alone, _ = commanded(["score", str(one), "--engine", "polars", *DRAWS])
+    both, _ = commanded(["compare", str(one), str(two), "--engine", "polars", *DRAWS])
+    title = f"demur compare, 2 systems of {rows:.0e} rows in {rows // 10:.0e} dialogues, polars"
+    yield Line(f"{title}: largest resident set", both["largest"] / MEGABYTE, "MB", MEMORY_BAR, "the whole process")
+    against = f"demur score of one system: {alone['cpu']:.1f} s"
+    yield Line(f"{title}: CPU", both["cpu"] / alone["cpu"], "x CPU", COMPARED_BAR, against)
+    yield Line(f"{title}: seconds of CPU", both["cpu"], "s", None, against)
+
+
+def leaderboards(folder: Path, rows: int = SYSTEM_ROWS) -> Iterator[Line]:
+    """Many systems on one board: what each adds, of few and of many."""
+    systems = [str(lake(folder / f"system-{place}", rows, system=place)) for place in range(MOST_SYSTEMS)]
+    few, _ = commanded(["compare", *systems[:FEW_SYSTEMS], "--engine", "polars", *DRAWS])
+    many, _ = commanded(["compare", *systems, "--engine", "polars", *DRAWS])
+    title = f"demur compare, {MOST_SYSTEMS} systems of {rows:.0e} rows, polars"
+    apiece = {"few": few["cpu"] / FEW_SYSTEMS, "many": many["cpu"] / MOST_SYSTEMS}
+    against = f"each of {FEW_SYSTEMS} systems: {apiece['few']:.1f} s"
+    yield Line(f"{title}: CPU of each", apiece["many"] / apiece["few"], "x CPU", GROUP_BAR, against)
+    yield Line(f"{title}: seconds of CPU", many["cpu"], "s", None, against)
+    yield Line(f"{title}: largest resident set", many["largest"] / MEGABYTE, "MB", MEMORY_BAR, "the whole process")
 
 
 def _of_lists(folder: Path) -> Iterator[Line]:

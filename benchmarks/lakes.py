@@ -13,8 +13,11 @@ TURNS = 10
 """Turns of a dialogue."""
 
 
-def lake(folder: Path, rows: int, *, decimals: int | None = 3, dialogues: bool = False) -> Path:
-    """A folder with a log of so many rows: 150 intents, confidences that mostly mean what they say."""
+def lake(folder: Path, rows: int, *, decimals: int | None = 3, dialogues: bool = False, system: int = 0) -> Path:
+    """A folder with a log of so many rows: 150 intents, confidences that mostly mean what they say.
+
+    The inputs are the same for every `system`, its answers are its own.
+    """
     folder.mkdir(parents=True)
     names = pl.Series([f"intent_{label:03d}" for label in range(LABELS)])
     for part, first in enumerate(range(0, rows, PART)):
@@ -23,6 +26,10 @@ def lake(folder: Path, rows: int, *, decimals: int | None = 3, dialogues: bool =
         confidence = rng.beta(4, 1.5, size)
         right = rng.random(size) < confidence
         target = rng.integers(0, LABELS, size)
+        if system:
+            rng = np.random.default_rng([part, system])
+            confidence = rng.beta(4, 1.5 + system / 100, size)
+            right = rng.random(size) < confidence
         prediction = np.where(right, target, (target + 1 + rng.integers(0, LABELS - 1, size)) % LABELS)
         number = pl.int_range(first, first + size, eager=True)
         columns = {

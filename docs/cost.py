@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,7 @@ LARGE = 100_000_000
 SPARK = 10_000_000
 LISTS = 1_000_000
 CORES = 2
+COMPARED = re.compile(r"demur compare, 2 systems of (\S+) rows in \S+ dialogues, polars: CPU$")
 
 GROUP_BYTES = 40
 """A group on its way between machines: two or three keys, two or three sums, each 8 bytes."""
@@ -91,11 +93,26 @@ def _measured(lines: dict[str, dict[str, Any]]) -> str:
             lines[f"{_list_name(engine)}: {part}"]["value"] for part in ("seconds of CPU", "largest resident set")
         )
         rows.append(f"| N-best lists of {LISTS:,} utterances | {engine} | {seconds:.1f} of CPU | {largest:,.0f} MB |")
+    size, seconds, largest, ratio = _compared(lines)
+    rows.append(
+        f"| two systems of {size:,} rows in dialogues, compared ({ratio:.1f} times the score of one) | polars | "
+        f"{seconds:.1f} of CPU | {largest:,.0f} MB |"
+    )
     two = lines[_spark_name()]
     one = float(two["against"].removeprefix("one worker: ").removesuffix(" s"))
     rows.append(f"| {SPARK:,} rows in dialogues | spark, one worker of one core | {one:.1f} | |")
     rows.append(f"| {SPARK:,} rows in dialogues | spark, two workers of one core | {one * two['value']:.1f} | |")
     return "\n".join(rows)
+
+
+def _compared(lines: dict[str, dict[str, Any]]) -> tuple[int, float, float, float]:
+    """Of two systems that were compared: rows of each, core-seconds, megabytes, and times one score."""
+    found = [(int(float(match[1])), name) for name in lines if (match := COMPARED.match(name))]
+    rows, name = max(found)
+    title = name.rpartition(": ")[0]
+    parts = ("seconds of CPU", "largest resident set", "CPU")
+    seconds, largest, ratio = (float(lines[f"{title}: {part}"]["value"]) for part in parts)
+    return rows, seconds, largest, ratio
 
 
 def _list_name(engine: str) -> str:
@@ -109,12 +126,14 @@ def _spark_name() -> str:
 def _cost_per_row(lines: dict[str, dict[str, Any]]) -> dict[str, float]:
     """Core-seconds per row, start-up included where it cannot be told apart."""
     spark = lines[_spark_name()]
+    size, seconds, _, _ = _compared(lines)
     one = float(spark["against"].removeprefix("one worker: ").removesuffix(" s"))
     clustered = f"demur score, {LARGE:.0e} rows in 1e+07 dialogues, polars: seconds"
     return {
         "polars": CORES * lines[f"counting {LARGE:.0e} rows, polars"]["value"] / LARGE,
         "polars, dialogues": CORES * lines[clustered]["value"] / LARGE,
         "spark, dialogues": one / SPARK,
+        "polars, two systems compared, dialogues": seconds / size,
     }
 
 
