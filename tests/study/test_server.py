@@ -17,7 +17,7 @@ import pytest
 from starlette.routing import Route, WebSocketRoute
 from starlette.testclient import TestClient
 from starlette.websockets import WebSocketDisconnect
-from websockets.exceptions import ConnectionClosed
+from websockets.exceptions import ConnectionClosed, InvalidHandshake
 
 from demur.apps.study.engine import StudyEngine
 from demur.apps.study.server import LONGEST_MESSAGE, PATHS, RATES, StudySite, study_application
@@ -406,7 +406,7 @@ class Talker:
                 self.page.until(lambda: not self.page.view["waiting"])
                 self.say()
                 threading.Event().wait(0.05)  # a dialogue has 200 turns at most
-        except (ConnectionClosed, OSError):
+        except (ConnectionClosed, InvalidHandshake, OSError):
             self.page.close()
 
     def say(self) -> None:
