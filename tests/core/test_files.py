@@ -121,6 +121,19 @@ def test_only_the_wanted_columns_are_read_and_all_names_are_known(tmp_path):
         assert table.columns == ("id", "target", "confidence", "note")
 
 
+@pytest.mark.parametrize("value", [1, "a: b", None, {"deep": 1}])
+@pytest.mark.parametrize("zipped", [False, True])
+def test_every_column_is_named_however_late_it_first_appears(tmp_path, value, zipped):
+    rows = [{"id": place} for place in range(3000)] + [{"id": 3000, "late": value}]
+    text = "".join(json.dumps(row) + "\n" for row in rows).encode()
+    path = tmp_path / ("a.jsonl.gz" if zipped else "a.jsonl")
+    path.write_bytes(gzip.compress(text) if zipped else text)
+    with opened(path) as files:
+        table = read_source(files[0], Request(candidates=list, every_name=True))
+    assert table.columns == ("id", "late")
+    assert table.frame.height == 3001
+
+
 def test_a_column_that_first_appears_after_thousands_of_rows_is_kept(tmp_path):
     lines = [json.dumps({"id": i}) for i in range(3000)] + [json.dumps({"id": 3000, "late": "here"})]
     path = write(tmp_path, "late.jsonl", "\n".join(lines).encode())

@@ -51,16 +51,22 @@ _decode_rows = msgspec.json.Decoder(dict[str, msgspec.Raw]).decode_lines
 def read_json(source: Source, request: Request) -> Table:
     """Reads the objects of a JSON file as rows.
 
-    Column names are taken from the first thousand rows; a column that was asked for by name is found in
-    whichever row it first appears. Lists and objects arrive as their JSON text.
+    Column names are taken from the first thousand rows, or from all where every column is asked for and rows hold more
+    than these; a column that was asked for by name is found in whichever row it first appears. Lists and objects arrive
+    as their JSON text.
     """
     head = source.head()
     if head.removeprefix(BYTE_ORDER_MARK).lstrip().startswith(b"["):
         return _read_array(source, request)
-    names = column_names(source, None if request.every_name else NAMES_FROM)
-    wanted = list(dict.fromkeys(request.candidates(names)))
-    frame, values = _read_lines(source, wanted, request.numeric)
+    later = request.every_name and not source.compression  # whether rows may hold further names
+    names = column_names(source, NAMES_FROM if later or not request.every_name else None)
+    if later:
+        refuse_large(len(names), sum(block.count(b"\n") for block in source.blocks(cut=True)), source.name)
+    frame, values = _read_lines(source, list(dict.fromkeys(request.candidates(names))), request.numeric)
     if not has_only_values(source, values):
+        if later and len(every := column_names(source, None)) > len(names):
+            names = every
+            frame, values = _read_lines(source, list(dict.fromkeys(request.candidates(names))), request.numeric)
         refuse_repeated_keys(source, values, _nested_columns(frame))
     return _numbered_rows(frame, names, source.name, line_finder(source))
 
