@@ -20,7 +20,7 @@ from docs import cost, origins, worked
 DOCS = Path(__file__).parent
 SLURP = DOCS.resolve().parents[1] / "shared" / "data" / "slurp"
 SLURP_PREDICTIONS = "slurp_published_predictions.jsonl.gz"
-HERE = "Made from the code by `make docs`; do not edit."
+HERE = "<!-- Made from the code by `make docs`; do not edit. -->"
 
 
 def measures_page() -> str:

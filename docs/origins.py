@@ -17,7 +17,7 @@ from typing import Any
 
 FIXTURES = Path(__file__).parents[1] / "tests" / "importers" / "data"
 IMAGES = Path(__file__).parent / "images"
-HERE = "Made from the code by `make docs`; do not edit."
+HERE = "<!-- Made from the code by `make docs`; do not edit. -->"
 INTRODUCTION = """\
 Logs of other tools are recognised by their content, and every command, the report and the workbench read them as they
 are, compressed, from standard input, and beside other logs. Each page has three commands, the plot they make, and what
