@@ -83,9 +83,12 @@ def test_what_a_linked_run_cannot_be_shown_with_is_said(client, linked, here):
 
 
 def test_a_lake_that_has_changed_is_refused_with_how_to_link_it_again(client, linked, tmp_path):
-    page(client, f"/run/{linked.id}.json")
+    pages = {f"/run/{linked.id}": {}, "/errors": {"run": linked.id}, "/report": {"run": linked.id}}
+    for path, query in pages.items():
+        assert client.get(path, params={"wait": 1, **query}).status_code == 200
     parquet(tmp_path / "lake" / "b.parquet", OTHER)
-    answer = client.get(f"/run/{linked.id}")
-    assert answer.status_code == 400
-    assert "has changed since it was linked" in answer.text
-    assert "links it again" in answer.text
+    for path, query in pages.items():  # although the results of all are kept
+        answer = client.get(path, params={"wait": 1, **query})
+        assert answer.status_code == 400
+        assert "has changed since it was linked" in answer.text
+        assert "links it again" in answer.text

@@ -31,7 +31,7 @@ from demur.core.options import Sampling
 from demur.core.show.html import number_cell
 from demur.core.show.results import threshold_text
 from demur.core.show.safe import chart_safe, json_text, visible
-from demur.errors import DemurError, UsageError
+from demur.errors import DataError, DemurError, UsageError
 from demur.reports.jobs import report
 
 if TYPE_CHECKING:
@@ -261,6 +261,9 @@ class Site:
 
         The task is given the ids of the `runs`, what is `asked`, and how to compute uncertainty as `sampling`.
         """
+        for run in runs:
+            if (changed := self.store.change_of(run)) is not None:  # what was kept is of another lake
+                raise DataError(changed)
         wanted = {"sampling": self.preferences.sampling, **asked}
         signature = signature_of(task, [run.id for run in runs], [run.name for run in runs], wanted)
         if (content := self.store.cached(signature)) is not None:

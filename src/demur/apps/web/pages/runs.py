@@ -25,7 +25,7 @@ from demur.core.io.tables import ROW
 from demur.core.options import KINDS
 from demur.core.show.page import presentation_document
 from demur.core.show.results import Step
-from demur.errors import DataError, UsageError
+from demur.errors import UsageError
 from demur.returns.counting import Counting, count
 from demur.returns.evaluate import evaluate, returns_measures
 from demur.returns.presentation import of_choice, of_scores
@@ -212,8 +212,6 @@ class RunPage(Page):
             "links": _links_of(run),
             "others": [run_summary(one) for one in site.store.runs(kind=run.kind) if one.id != run.id],
         }
-        if (changed := site.store.change_of(run)) is not None:
-            raise DataError(changed)
         if run.kind != "responses":
             return PageContent(run.name, {**document, "first_rows": _first_rows(site, run)})
         by, slices = query.text("by"), run.about.get("slices", [])
