@@ -27,7 +27,7 @@ export function answersBelow(root, { runs, paired }, changed) {
   let busy = null;
   let saying = 0;
 
-  // Filters that are set; those that are as at first need no place in a link.
+  // Filters that are set; those at their defaults need no place in a link.
   function chosen() {
     const usual = { of: runs[0].id, show: "wrong", order: "surest" };
     return [...new FormData(form)].filter(([name, value]) => value !== "" && usual[name] !== value);
