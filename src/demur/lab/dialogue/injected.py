@@ -166,8 +166,8 @@ def injected_experiment(
         f"models fitted to {2 * dialogues} dialogues with errors of all kinds, up to {MOST:g} of the turns; each kind "
         f"alone at a rate of {rate:g} in {dialogues} others; manager {manager}, seed {seed}",
     )
-    fitted = tuple(f"{system}: {formula}" for system, formula in formulas.items())
-    return InjectedPrices(pl.DataFrame(rows, infer_schema_length=None), formulas, level, (*fitted, *notes))
+    listed = tuple(f"{system}: {formula}" for system, formula in formulas.items())
+    return InjectedPrices(pl.DataFrame(rows, infer_schema_length=None), formulas, level, (*listed, *notes))
 
 
 def _price(system: str, kind: str, without: float, observed: Figure, predicted: Figure, outside: bool) -> Row:
