@@ -271,11 +271,7 @@ def is_document(file: ForeignFile, mapped: Iterable[str] = ()) -> bool:
     line, _, rest = start.partition(b"\n")
     if not line.rstrip().endswith(b"}"):
         return bool(rest.strip()) and not rest.lstrip().startswith(b"{")
-    return (
-        not rest.strip()
-        and len(line) < len(start) + 1
-        and (_is_turned(file.value) or _only_holds_rows(file.value, mapped))
-    )
+    return not rest.strip() and (_is_turned(file.value) or _only_holds_rows(file.value, mapped))
 
 
 def _is_turned(value: dict[str, Any]) -> bool:
@@ -285,7 +281,7 @@ def _is_turned(value: dict[str, Any]) -> bool:
     parts = list(value.values())
     if len(parts) > 1 and all(isinstance(part, list) for part in parts):
         return not any(isinstance(one, list | dict) for part in parts for one in part)
-    if not all(isinstance(part, dict) for part in parts):
+    if not parts or not all(isinstance(part, dict) for part in parts):
         return False
     numbered = all(part and list(part) == [str(place) for place in range(len(part))] for part in parts)
     return numbered or all(any(names <= part.keys() for names in PLAIN) for part in parts)
