@@ -33,6 +33,7 @@ from demur.lab import wizards
 from demur.nbest_lists.jobs import IMPORT_JOBS as SLF_JOBS
 from demur.nbest_lists.jobs import JOBS as NBEST_JOBS
 from demur.outcome.jobs import JOBS as OUTCOME_JOBS
+from demur.reports import verify
 from demur.reports.jobs import CHECK_JOBS
 from demur.reports.jobs import JOBS as REPORT_JOBS
 from demur.returns.jobs import JOBS as RETURN_JOBS
@@ -396,7 +397,7 @@ def calls(monkeypatch: pytest.MonkeyPatch) -> list[tuple[Any, ...]]:
 
 @pytest.mark.parametrize("case", CASES)
 def test_python_and_the_command_give_the_same_json(
-    demur: Demur, files: Path, calls: list[tuple[Any, ...]], case: str
+    demur: Demur, files: Path, calls: list[tuple[Any, ...]], case: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The first case of a job is run in Python too, others where the command calls the function with other values."""
     name, arguments, options = CASES[case]
@@ -407,6 +408,8 @@ def test_python_and_the_command_give_the_same_json(
     if name == "merge":
         for sweep, source in (("part", A), ("other", B)):
             assert demur("score", source, "--quiet", "-o", f"{sweep}.sweep", "--replicates", "50").returncode == 0
+    if name == "verify-engine":
+        monkeypatch.setattr(verify, "WEIGHTINGS", {"": verify.WEIGHTINGS[""]})
     if name == "watch":  # what the first run counts, the others take as kept
         shutil.copytree(LAKE, "dated/date=2026-03-01")
         assert demur("watch", "dated", "--quiet", "--name", "guide").returncode == 0

@@ -349,7 +349,8 @@ def _without_goals(frame: dict[str, Any]) -> dict[str, Any]:
     return whole | {"view": {**frame["view"], "goal": "", "progress": ""}} if "view" in frame else whole or frame
 
 
-def test_killed_ten_times_under_load_nothing_acknowledged_is_lost_or_doubled(tmp_path: Path) -> None:
+def test_killed_five_times_under_load_nothing_acknowledged_is_lost_or_doubled(tmp_path: Path) -> None:
+    """`make bench NAME=study` kills the server of 200 dialogues ten times."""
     text = (
         SMALL.replace("delay = 4.0", "delay = 0.0").replace("connect = 2.0", "connect = 0.0").replace("0.4", "0.0001")
     )
@@ -360,14 +361,14 @@ def test_killed_ten_times_under_load_nothing_acknowledged_is_lost_or_doubled(tmp
     (folder / "echo.py").write_text("def answer(conversation):\n    return 'Yes.'\n", encoding="utf-8")
     people: list[Talker] = []
     chance, port = random.Random(1), 0
-    for _ in range(11):
+    for _ in range(6):
         with Served(folder, port) as served:
             port = served.port
             people = people or [Talker(served, f"talker-{number}") for number in range(4)]
             threads = [threading.Thread(target=one.talk, args=[served]) for one in people]
             for thread in threads:
                 thread.start()
-            threads[0].join(0.5 + 0.3 * chance.random())
+            threads[0].join(0.3 + 0.3 * chance.random())
             assert all(thread.is_alive() for thread in threads)
         for thread in threads:
             thread.join()
