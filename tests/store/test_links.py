@@ -1,6 +1,7 @@
 """Runs that link to a lake: counted where they lie as rows in memory, refused once the lake is another."""
 
 import os
+from itertools import product
 
 import polars as pl
 import pytest
@@ -65,24 +66,27 @@ def test_a_linked_run_knows_what_the_same_run_knows_when_it_is_added(store, fold
     assert store.link(str(folder), how=how)[0].new is False
 
 
-@pytest.mark.parametrize("outcome", ["wrong", "right", "missed", "withheld", "scope", "failed", "all"])
-def test_pages_of_rows_are_those_of_memory(store, folder, tmp_path, outcome):
+OUTCOMES = ("wrong", "right", "missed", "withheld", "scope", "failed", "all")
+SELECTIONS = ({}, {"where": [("domain", "desk")]}, {"low": 0.2, "high": 0.8}, {"search": "SAY q1"})
+SAME = ("target", "prediction", "right", "answered", "input", "failed", "out_of_scope")
+
+
+def test_pages_of_rows_are_those_of_memory(store, folder, tmp_path):
     run = store.link(str(folder))[0].run
     own, other = store.lake_rows(run), store.rows(added(store, ROWS, tmp_path))
-    for chosen in ({}, {"where": [("domain", "desk")]}, {"low": 0.2, "high": 0.8}, {"search": "SAY q1"}):
-        assert own.counts(0.5, **chosen) == other.counts(0.5, **chosen)
-        for order in ("surest", "least", "nearest"):
-            found = own.page(outcome, threshold=0.5, order=order, limit=500, **chosen)
-            expected = other.page(outcome, threshold=0.5, order=order, limit=500, **chosen)
-            assert found.total == expected.total == len(found.rows)
-            place = distance_of if order == "nearest" else confidence_of
-            assert [place(row) for row in found.rows] == [place(row) for row in expected.rows]
-            by_id = {row["id"]: row for row in expected.rows}
-            for row in found.rows:
-                twin = by_id[row["id"]]
-                same = ("target", "prediction", "right", "answered", "input", "failed", "out_of_scope")
-                assert {name: row[name] for name in same} == {name: twin[name] for name in same}
-                assert row["slices"]["domain"] == twin["slices"]["domain"]
+    assert [own.counts(0.5, **chosen) for chosen in SELECTIONS] == [
+        other.counts(0.5, **chosen) for chosen in SELECTIONS
+    ]
+    for outcome, chosen, order in product(OUTCOMES, SELECTIONS, ("surest", "least", "nearest")):
+        found, expected = (rows.page(outcome, threshold=0.5, order=order, limit=500, **chosen) for rows in (own, other))
+        assert found.total == expected.total == len(found.rows), (outcome, chosen)
+        place = distance_of if order == "nearest" else confidence_of
+        assert [place(row) for row in found.rows] == [place(row) for row in expected.rows]
+        by_id = {row["id"]: row for row in expected.rows}
+        for row in found.rows:
+            twin = by_id[row["id"]]
+            assert {name: row[name] for name in SAME} == {name: twin[name] for name in SAME}
+            assert row["slices"]["domain"] == twin["slices"]["domain"]
 
 
 def test_pages_go_on_where_the_one_before_ended(store, folder, how):
