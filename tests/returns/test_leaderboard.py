@@ -146,7 +146,7 @@ def test_leaders_that_trade_errors_against_right_answers_are_not_said_to_be_alik
 def test_leaders_come_by_rank_and_the_baseline_with_counts_however_the_table_is_sorted(many):
     first, second, *_ = verdicts.comparison_sentences(compare(table(*systems()), replicates=60, sort="system"))
     assert [first, second] == verdicts.comparison_sentences(many)[:2]
-    assert first == "s1 and s3 lead, with no significant difference between them."
+    assert first == "s1 and s3 lead, with no significant difference between them when all 21 pairs are tested."
     counts = r"\d significantly better, \d significantly worse.*"
     assert re.fullmatch(rf"Against s0, the baseline: {counts} \(corrected for 6 tests\)\.", second)
 
@@ -154,7 +154,8 @@ def test_leaders_come_by_rank_and_the_baseline_with_counts_however_the_table_is_
 def test_of_many_leaders_the_first_are_named():
     names = "abcdefg"
     alike = compare(table(*(made_up(name, 40, seed=0, accuracy=0.8) for name in names)), replicates=50)
-    lead = "7 of 7 systems lead, with no significant difference between them, first a, b and c"
+    tested = "with no significant difference between them when all 21 pairs are tested"
+    lead = f"7 of 7 systems lead, {tested}, first a, b and c"
     assert verdicts.comparison_title(alike) == lead
     assert verdicts.comparison_sentences(alike)[1].startswith("Against a, the baseline: 6 not significantly different")
 

@@ -104,6 +104,8 @@ def _leaders(comparison: Comparison, prefix: str = "") -> str:
     alike = "lead, with no significant difference between them"
     if any(one.is_trade and {one.a, one.b} <= set(names) for one in board.pairs):
         alike = "lead, none of them significantly better than another in both errors and right answers"
+    if len(board.standings) > MOST_PAIRED:  # the baseline is compared by fewer tests, which may show more
+        alike += f" when all {board.tests:,} pairs are tested"
     if len(names) <= MOST_PAIRED:
         return f"{prefix}{listed(names)} {alike}"
     return f"{len(names)} of {len(board.standings)} systems {alike}, first {listed(names[:3])}"
