@@ -169,6 +169,7 @@ def test_many_runs_are_compared_and_their_leaderboard_comes_first(client, store,
     many = [added(store, tmp_path, f"run{k}", answers(40, seed=k)) for k in range(9)]
     found = document(client, *many)
     assert found["lead"]["title"].startswith("Leaderboard")
+    assert found["lead"]["title"] not in [table["title"] for table in found["result"]["tables"]], "shown once"
     assert len(found["lead"]["rows"]) == 9
     assert found["lead"]["numeric"][2]
     text = page(client, *many).text

@@ -150,7 +150,7 @@ def _compared_answers(
     shown = of_comparison(compared)
     return {
         **explorer_values(compared.evaluations, compared),
-        "result": presentation_document(without_curves(shown)),
+        "result": presentation_document(replace(without_curves(shown), tables=shown.tables[1:])),
         "lead": table_document(shown.main_table),
         "comparison": compared.to_dict(),
         "paired": compared.pairs[0].paired,
