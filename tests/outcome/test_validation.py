@@ -35,6 +35,16 @@ def test_leaving_out_worked_by_hand():
     assert found.training_r2 == pytest.approx(0)
 
 
+def test_a_fold_outside_which_the_outcome_is_constant_has_no_r2():
+    # one failure, in the second of three dialogues: outside it there is nothing to explain
+    y = np.array([0.9] * 4 + [0.3, 0.9, 0.9] + [0.9] * 5)
+    found = leave_out(np.arange(12.0)[:, None], y, folds=np.repeat([0, 1, 2], [4, 3, 5]))
+    assert np.isnan(found.training_r2s).tolist() == [False, True, False]
+    assert found.constant_folds == 1
+    assert found.training_r2 == pytest.approx(np.mean(found.training_r2s[[0, 2]]))
+    assert 0 <= found.training_r2 <= 1
+
+
 @given(st.integers(0, 10_000), st.integers(6, 25), st.integers(0, 4), st.integers(2, 5), st.booleans())
 def test_leaving_out_without_fits_gives_what_fits_give(seed, n, p, folds, lonely):
     rng = np.random.default_rng(seed)

@@ -94,11 +94,13 @@ class Regression(Shown):
         folds = self.nested.training_r2s.size + len(self.nested.failed)
         units = self.y.size if self.groups is None else int(self.groups.max()) + 1
         inside = "the choice as well" if folds == units else f"the choice as well, in {folds} folds"
+        left_out = self.loo.constant_folds
+        constant = f" but {left_out} in which {self.outcome} is the same in every row" if left_out else ""
         notes = [
             *self.row_notes,
             "R2 = 1 - squared errors / squares about the mean; SD is that of single squared errors",
             f"leave-one-out: the chosen model without each {unit}; nested: {inside}",
-            f"R2 as Dzikovska et al. (2012) print it, the mean over the training folds of leave-one-out: "
+            f"R2 as Dzikovska et al. (2012) print it, the mean over the training folds of leave-one-out{constant}: "
             f"{self.loo.training_r2:.2f} (SD {self.loo.training_r2_sd:.2f})",
         ]
         if self.bootstrap is not None:

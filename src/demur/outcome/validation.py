@@ -13,7 +13,7 @@ from demur.core.arrays import Array
 from demur.core.show.results import Step, plain, silent
 from demur.core.stats.intervals import Figure
 from demur.errors import DataError, UsageError
-from demur.outcome.least_squares import LeastSquares, Places, check_arrays, is_constant, solve
+from demur.outcome.least_squares import SAME, LeastSquares, Places, check_arrays, is_constant, solve
 from demur.outcome.stepwise import (
     INTERCEPT,
     ScaledRows,
@@ -56,7 +56,7 @@ class OutcomeValidation:
     """For each row the mean outcome of the rows outside its fold: the naive guess."""
 
     training_r2s: Array
-    """R² of each fold's model on the rows that it was fitted to."""
+    """R² of each fold's model on the rows that it was fitted to; NaN where these have one outcome."""
 
     selected: dict[str, float]
     """Share of folds whose model holds a predictor, the most frequent first; empty where nothing was selected."""
@@ -114,12 +114,21 @@ class OutcomeValidation:
     @property
     def training_r2(self) -> float:
         """Mean over folds of R² on the rows that the fold's model was fitted to: in-sample, for all its folds."""
-        return float(self.training_r2s.mean()) if self.training_r2s.size else float("nan")
+        return float(self._training.mean()) if self._training.size else float("nan")
 
     @property
     def training_r2_sd(self) -> float:
         """Standard deviation (folds - 1) of R² on the rows that the fold's model was fitted to."""
-        return float(self.training_r2s.std(ddof=1)) if self.training_r2s.size > 1 else float("nan")
+        return float(self._training.std(ddof=1)) if self._training.size > 1 else float("nan")
+
+    @property
+    def constant_folds(self) -> int:
+        """Folds outside which the outcome is the same in every row, so that R² has no meaning there."""
+        return int(np.isnan(self.training_r2s).sum())
+
+    @property
+    def _training(self) -> Array:
+        return self.training_r2s[~np.isnan(self.training_r2s)]
 
     @property
     def _known(self) -> Any:
@@ -173,17 +182,18 @@ def leave_out(x: ArrayLike, y: ArrayLike, *, folds: Places | None = None) -> Out
     apart = _errors_outside(fit, outcome, fold)
     predictions = outcome - apart
     training = np.full(fold.max() + 1, np.nan)
+    determined = np.ones(training.size, dtype=np.bool_)
     for one in np.unique(fold[np.isnan(apart)]):
         out = fold == one
         alone = solve(columns[~out], outcome[~out])
         predictions[out] = alone.predict(columns[out])
-        training[one] = _r2_of_fit(alone, outcome[~out])
+        training[one], determined[one] = r2_of(outcome[~out], alone.fitted), False
     rss = fit.rss - np.bincount(fold, (outcome - fit.fitted) * (outcome - predictions))
     centred, outside = outcome - outcome.mean(), outcome.size - np.bincount(fold)
     # the sum of squares of the rows outside each fold about their own mean
     tss = centred @ centred - np.bincount(fold, np.square(centred)) - np.square(np.bincount(fold, centred)) / outside
-    known = np.isnan(training)
-    training[known] = 1 - np.divide(rss, tss, out=np.full(rss.size, np.nan), where=tss > 0)[known]
+    varies = tss > SAME * (centred @ centred)  # what is left where it is constant is rounding
+    training[determined] = 1 - np.divide(rss, tss, out=np.full(rss.size, np.nan), where=varies)[determined]
     return OutcomeValidation(outcome, predictions, _outside_means(outcome, fold), training, {}, 1)
 
 
@@ -217,7 +227,7 @@ def nested(
             failed.append(FailedFold(one, out.size, str(fault)))
             continue
         predictions[out] = fit.predict(columns[out[:, None], terms])
-        training.append(_r2_of_fit(fit, outcome[others]))
+        training.append(r2_of(outcome[others], fit.fitted))
         chosen.append(terms)
     means, selected = _outside_means(outcome, fold), frequencies(chosen, names)
     models = len({*map(frozenset, chosen)})
@@ -268,11 +278,6 @@ def r2_of(y: Array, predictions: Array) -> float:
     if is_constant(y[:, None])[0]:
         return float("nan")
     return float(1 - np.square(y - predictions).sum() / np.square(y - y.mean()).sum())
-
-
-def _r2_of_fit(fit: LeastSquares, y: Array) -> float:
-    whole = np.square(y - y.mean()).sum()
-    return float(1 - fit.rss / whole) if whole > 0 else float("nan")
 
 
 REPLICATES_AT_ONCE = 50
