@@ -195,7 +195,7 @@ def test_columns_in_categories_and_packed_texts_give_the_same_report(named_logs,
     assert demur.report(*files, replicates=50).to_dict() == read
     errors = read["examples"][1]["confident_errors"]
     assert [one["input"] for one in errors] == [f"input {one['id']}" for one in errors] != []
-    assert read_mixture(named_logs).responses.frame["part"].dtype == pl.Categorical
+    assert read_mixture(named_logs).responses.frame["part"].dtype == pl.Enum
     assert demur.report(named_logs, replicates=50).to_dict() == as_texts
     assert {test["column"] for test in as_texts["slices"]["tests"]} == {"day", "part"}
 

@@ -305,12 +305,17 @@ def _read_answers(given: Sequence[_Given], reading: MixtureReading) -> Responses
 
 
 def _in_little_room(frame: pl.DataFrame) -> pl.DataFrame:
-    """The rows of a long log with few names and labels as categories, and without room for dialogues it has not."""
+    """The rows of a long log with names and labels as categories, and without room for what is the same in all rows."""
     if frame.height < CATEGORISED_ROWS:
         return frame
+    slices = [values for values in frame if values.dtype == pl.Categorical]
+    kinds = [pl.Enum(values.unique().drop_nulls().cast(pl.String).sort()) for values in slices]  # mostly of a byte
+    frame = frame.with_columns(values.cast(kind) for values, kind in zip(slices, kinds, strict=True))
     frame = frame.with_columns(in_categories(frame[name]) for name in ("system", "prediction"))
     if frame["dialogue"].null_count() == frame.height:
         frame = frame.with_columns(dialogue=pl.lit(None))
+    if (frame["weight"] == 1.0).all():
+        frame = frame.with_columns(weight=pl.lit(1.0))
     return frame
 
 

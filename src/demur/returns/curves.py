@@ -157,7 +157,8 @@ class ErrorReturnCurve(Shown):
     @property
     def accuracy(self) -> Array:
         """Right and returned / all inputs."""
-        return np.asarray(self.missed_chance[-1] - self.missed_chance)
+        missed = self.missed_chance
+        return np.asarray(missed[-1] - missed)
 
     @property
     def floor(self) -> float:
@@ -240,14 +241,15 @@ class ErrorReturnCurve(Shown):
         return self._frame(slice(None) if points is None else self._kept[points])
 
     def _frame(self, kept: slice | NDArray[np.int64]) -> pl.DataFrame:
-        nonreturn, error, missed = (part[kept] for part in (self.nonreturn, self.error, self.missed_chance))
+        every = self.missed_chance
+        nonreturn, error, missed, most = self.nonreturn[kept], self.error[kept], every[kept], every[-1]
         return pl.DataFrame(
             {
                 "system": pl.repeat(self.name, nonreturn.size, eager=True),
                 "threshold": self.threshold[kept],
                 "nonreturn": nonreturn,
                 "error": error,
-                "accuracy": self.missed_chance[-1] - missed,
+                "accuracy": most - missed,
                 "missed_chance": missed,
                 "selective_risk": ratio(error, 1 - nonreturn),
                 "returned": (1 - nonreturn) * self.sweep.total,

@@ -159,6 +159,10 @@ class BatchReader:
             raise fault.rewritten(in_whole) from None
         self._known = dict.fromkeys((*(self._known if batch.kind == "json" else ()), *table.columns))
         places = table.place
+        if batch.kind == "json":  # rows name only what they hold, and later ones may hold less
+            absent = [name for name in self._request.candidates(self._known) if name not in table.frame.columns]
+            nulls = (pl.lit(None, dtype=pl.String).alias(name) for name in absent)
+            table = replace(table, frame=table.frame.with_columns(nulls))
         return replace(table, columns=tuple(self._known), place=lambda row: in_whole(places(row)))
 
     def _wanted(self, batch: LogBatch) -> Request:

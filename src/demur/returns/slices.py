@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import asdict, astuple, dataclass
 from functools import cached_property, partial
 from typing import Any, Literal
@@ -141,9 +141,9 @@ def slice_columns(responses: Responses) -> tuple[str, ...]:
     found = []
     for values in columns:
         rows = pl.DataFrame([frame["system"], frame["right"], values.alias("value")])
-        sizes = rows.group_by("system", "value").agg(n=pl.len(), mixed=pl.col("right").n_unique())
+        sizes = rows.group_by("system", "value").agg(n=pl.len(), share=pl.col("right").mean())
         large = sizes.filter(pl.col("n") >= LEAST)
-        telling = (large["mixed"] > 1).any() and not tells_correctness(frame, values)
+        telling = large["share"].is_between(0, 1, closed="none").any() and not tells_correctness(frame, values)
         if telling and large.group_by("system").len()["len"].max() >= FEWEST:  # type: ignore[operator]
             found.append(values.name)
     return tuple(found)
@@ -172,24 +172,25 @@ def slice_differences(
         if (values := responses.frame[column].n_unique()) > MOST_SLICES:
             raise too_many_slices(column, values)
     names = responses.systems
-    wholes = [WholeSystem(name, responses.of(name).frame, thresholds.get(name, math.nan)) for name in names]
-    pairs = [(whole, column) for whole in wholes for column in columns]
-    return compare_slices(pairs, thresholds, level=level, least=least)
+    wholes = (WholeSystem(name, responses.of(name).frame, thresholds.get(name, math.nan)) for name in names)
+    cuts = ((whole, column) for whole in wholes for column in columns)  # one system is held at a time
+    return compare_slices(cuts, thresholds, level=level, least=least)
 
 
 def compare_slices(
-    cuts: Sequence[tuple[WholeSystem, str]], thresholds: Mapping[str, float], *, level: float, least: int
+    cuts: Iterable[tuple[WholeSystem, str]], thresholds: Mapping[str, float], *, level: float, least: int
 ) -> SliceDifferences:
     """Every slice of systems cut by columns against the rest, corrected for all tests made."""
     tests: list[_Tested] = []
     untested: list[Untested] = []
+    columns = dict[str, None]()
     for whole, column in cuts:
         found, left = _column(whole, column, least)
         tests += found
         untested += left
+        columns[column] = None
     corrected = [test.corrected(len(tests), level) for test in tests]
     ordered = sorted(corrected, key=lambda test: (test.p_adjusted, test.p, -abs(test.difference)))
-    columns = dict.fromkeys(column for _, column in cuts)
     return SliceDifferences(tuple(ordered), tuple(untested), tuple(columns), dict(thresholds), level)
 
 
@@ -271,6 +272,8 @@ class WholeSystem:
 
         As every answer to them is wrong, they say nothing.
         """
+        if not self.frame["out_of_scope"].any():
+            return {}
         values = slice_values(self.frame, column)
         scopes = self.frame.select(values, "out_of_scope").group_by("value").agg(pl.len(), pl.col("out_of_scope").all())
         gone = scopes.filter("out_of_scope").sort("value")

@@ -46,6 +46,7 @@ from demur.core.io.tables import (
     comparable,
     first,
     in_categories,
+    in_one_piece,
 )
 from demur.core.show.numbers import ROWS, Wording, sentences_of_counts
 from demur.errors import DataError, UsageError, faults_of
@@ -315,13 +316,13 @@ def _assemble(given: Iterator[Table], names: Sequence[str], notes: Sequence[str]
     notes, warnings = [*notes], []
     tables, parts = list[Table](), list[Judged]()
     for name in names:
-        table, judged, found = _judge_table(next(given), name, len(tables), reading)
+        table, found, told = _judge_table(next(given), name, len(tables), reading)
         tables.append(table)
-        notes += found
-        if judged is None:
+        parts += found
+        notes += told
+        if not found:
             warnings.append(f"{table.name}: no row is left where {reading.condition}")
-        else:
-            parts.append(judged)
+    del found  # the rows are to be those of `parts` alone
     if not parts:
         raise _nothing_left(tables[0], reading)
     parts, inputs = _with_places(parts)
@@ -343,8 +344,8 @@ def _assemble(given: Iterator[Table], names: Sequence[str], notes: Sequence[str]
         judging.refuse_ranked_in_part(frame, unranked, tables)
         notes += judging.unranked_notes(unranked, len(systems_of(frame)) if unranked else 0)
     frame = frame.drop(ROW, SOURCE, CORRECT, TRIAL)
-    if frame.height < CATEGORISED_ROWS * len(tables):  # the pieces of longer tables are joined only where it helps
-        frame = frame.rechunk()
+    if reading.pack_inputs or frame.height < CATEGORISED_ROWS * len(tables):  # joining takes time where rows are many
+        frame = in_one_piece(frame)
     left_out = pl.concat([part.left_out for part in parts])
     return Responses(frame, tuple(dict.fromkeys(notes)), tuple(warnings), judgeable, left_out, inputs)
 
@@ -360,24 +361,22 @@ def _with_places(parts: list[Judged]) -> tuple[list[Judged], PackedTexts | None]
     return named, inputs
 
 
-def _judge_table(table: Table, name: str, number: int, reading: Reading) -> tuple[Table, Judged | None, list[str]]:
+def _judge_table(table: Table, name: str, number: int, reading: Reading) -> tuple[Table, list[Judged], list[str]]:
     """The table without its rows, these as they are judged, and notes; the table itself where no row is left."""
     cells, notes = _resolve_table(table, reading)
     if cells.table.frame.is_empty():
-        return table, None, notes
+        return table, [], notes
     judged = judge(
         cells, rules_for(cells, reading), name, source=number, guessed=is_guess(cells.columns, reading.columns)
     )
     kept = {values.name: values for values in extras(judged.cells, reading.keep)}
-    texts = kept.pop("input", None) if reading.pack_inputs else None
     table = replace(table, frame=table.frame.clear())
-    judged = replace(
-        judged,
-        frame=judged.frame.with_columns(map(in_categories, kept.values())),
-        cells=Cells(table, cells.columns),
-        inputs=None if texts is None else PackedTexts.of(texts),
-    )
-    return table, judged, notes
+    cells = Cells(table, cells.columns)
+    judged = replace(judged, cells=cells)  # without the columns as they were read
+    texts = kept.pop("input", None) if reading.pack_inputs else None
+    frame = judged.frame.with_columns(in_categories(kept.pop(column)) for column in list(kept))
+    judged = replace(judged, frame=frame)
+    return table, [judged if texts is None else replace(judged, inputs=PackedTexts.of(texts))], notes
 
 
 def _settle_scales(

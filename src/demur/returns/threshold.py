@@ -30,7 +30,7 @@ from demur.core.stats.promises import (
     within_limit,
 )
 from demur.core.stats.resampling import Sample
-from demur.core.stats.sweep import RATE_ROUNDING, Ties
+from demur.core.stats.sweep import RATE_ROUNDING, Sweep, Ties, spans
 from demur.errors import UsageError
 from demur.returns.curves import ErrorReturnCurve, error_return, selective_risk
 from demur.returns.evaluate import figure_of
@@ -227,7 +227,7 @@ class Choice(Shown):
     @property
     def all_wrong(self) -> bool:
         """Whether there are answers, and none of them is right."""
-        return self.curve.floor < 1 and float(self.curve.missed_chance[-1]) == 0
+        return self.curve.floor < 1 and not self.curve.sweep.right.any()
 
     @property
     def cost(self) -> float | None:
@@ -418,7 +418,7 @@ def threshold_by_limit(
     else:
         drawn = ties != "together"
         rng = np.random.default_rng(sample.seed) if drawn and sample.alike else None
-        tested = ReturnRules.of(sample.sweep, ties, rng)
+        tested = rules if rng is None else ReturnRules.of(sample.sweep, ties, rng)
         left_out = too_few(groups, of, most, delta)
         covered = [one for key, one in groups.items() if key not in left_out]
         if groups and not covered:
@@ -487,14 +487,20 @@ def cross_fitted_cost(sample: Sample, ratio: float, folds: int = FOLDS) -> Cross
 def cost_path(curve: ErrorReturnCurve) -> tuple[Stretch, ...]:
     """Best cutoffs for all cost ratios from 0 to 1: the vertices of the curve's lower convex hull.
 
-    A vertex is best for the ratios between the slopes of the hull on its two sides.
+    A vertex is best for the ratios between the slopes of the hull on its two sides. It is kept with the sweep, as
+    several choices ask for it.
     """
-    sweep = curve.sweep  # sums of weights are whole numbers where rows count alike, so slopes are exact
-    withheld = np.concatenate([[0.0], np.cumsum(np.add(sweep.right, sweep.wrong, dtype=np.float64))])
-    wrong_withheld = np.concatenate([[0.0], np.cumsum(sweep.wrong, dtype=np.float64)])
-    wrong = wrong_withheld[-1] - wrong_withheld
-    vertices = _lower_hull(withheld, wrong)
-    slopes = np.diff(wrong[vertices]) / -np.diff(withheld[vertices]) + 0.0
+    if cost_path not in curve.sweep.values:
+        curve.sweep.values[cost_path] = _cost_path(curve)
+    path: tuple[Stretch, ...] = curve.sweep.values[cost_path]
+    return path
+
+
+def _cost_path(curve: ErrorReturnCurve) -> tuple[Stretch, ...]:
+    places, withheld, wrong = _near_hull(curve.sweep)
+    kept = _lower_hull(withheld, wrong)
+    vertices, withheld, wrong = places[kept], withheld[kept], wrong[kept]
+    slopes = np.diff(wrong) / -np.diff(withheld) + 0.0
     left, right = np.concatenate([[1.0], slopes]), np.concatenate([slopes, [0.0]])
     x, y = curve.nonreturn[vertices], curve.error[vertices]
     return tuple(
@@ -504,15 +510,43 @@ def cost_path(curve: ErrorReturnCurve) -> tuple[Stretch, ...]:
     )
 
 
+def _near_hull(sweep: Sweep) -> tuple[NDArray[np.int64], Array, Array]:
+    """Places of cutoffs, all vertices of the lower convex hull among them, with what they withhold and return wrongly.
+
+    A vertex of the whole is one of its part of the curve, so parts are thinned one by one. Sums of weights are whole
+    numbers where rows count alike, so that slopes are exact.
+    """
+    pieces = [(np.zeros(1, np.int64), np.zeros(1), np.zeros(1))]
+    answers = errors = 0.0
+    for part in spans(sweep.threshold.size):
+        withheld = np.cumsum(np.append(answers, np.add(sweep.right[part], sweep.wrong[part], dtype=np.float64)))
+        wrong = np.cumsum(np.append(errors, sweep.wrong[part]))
+        kept = _thinned(withheld, -wrong)[1:]  # the first ends the part before
+        pieces.append((part.start + kept, withheld[kept], wrong[kept]))
+        answers, errors = withheld[-1], wrong[-1]
+    places, every_withheld, every_wrong = (np.concatenate(several) for several in zip(*pieces, strict=True))
+    return places, every_withheld, errors - every_wrong
+
+
 def _below(curve: ErrorReturnCurve, place: int) -> float:
     """The highest confidence below a cutoff."""
     return float(curve.sweep.highest[place - 1]) if place > 0 else float("-inf")
 
 
 def _lower_hull(x: Array, y: Array) -> NDArray[np.int64]:
-    """Places of the lower convex hull of points in rising x (Andrew's monotone chain).
+    """Places of the lower convex hull of points in rising x (Andrew's monotone chain)."""
+    hull: list[int] = []
+    for place in _thinned(x, y).tolist():
+        while len(hull) > 1 and _turns_right(x, y, hull[-2], hull[-1], place):
+            hull.pop()
+        hull.append(place)
+    return np.array(hull)
 
-    A point on or above the line between its neighbours is no vertex of the hull, so such points go first, all at once.
+
+def _thinned(x: Array, y: Array) -> NDArray[np.int64]:
+    """Places of points without those that lie on or above the line between their neighbours: no vertex is among them.
+
+    Of points of one x the first is kept.
     """
     left = np.flatnonzero(np.diff(x, prepend=-1.0) > 0)
     size = 0
@@ -521,12 +555,7 @@ def _lower_hull(x: Array, y: Array) -> NDArray[np.int64]:
         vertex = np.ones(size, dtype=np.bool_)
         vertex[1:-1] = ~_turns_right(x, y, left[:-2], left[1:-1], left[2:])
         left = left[vertex]
-    hull: list[int] = []
-    for place in left.tolist():
-        while len(hull) > 1 and _turns_right(x, y, hull[-2], hull[-1], place):
-            hull.pop()
-        hull.append(place)
-    return np.array(hull)
+    return left
 
 
 def _turns_right(x: Array, y: Array, one: Any, two: Any, three: Any) -> Any:

@@ -26,6 +26,9 @@ COMPLETION = "_DEMUR_COMPLETE"
 OBJECTS_BETWEEN_COLLECTIONS = 50_000
 """New objects from which garbage is looked for; with Python's 700 it is looked for 160 times while a command loads."""
 
+ROOM_AT_ONCE = "dirty_decay_ms:0,muzzy_decay_ms:0"
+"""Has Polars' allocator give room back at once; of settings that contradict each other it takes the last."""
+
 
 def app_for(arguments: Sequence[str]) -> typer.Typer:
     """The app with the command that is asked for; jobs on returns do not load what the others are declared with.
@@ -78,7 +81,9 @@ def _tune() -> None:
     """Set what libraries read when they are loaded, and look for garbage less often than while a library is loaded."""
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # the matrices here are small: idle threads only cost time
     os.environ.setdefault("POLARS_HOT_TABLE_SIZE", str(2**20))  # a million groups at a time, instead of every row
-    os.environ.setdefault("_RJEM_MALLOC_CONF", "dirty_decay_ms:0,muzzy_decay_ms:0")  # Polars gives back room at once
+    inherited = os.environ.get("_RJEM_MALLOC_CONF", "")  # a process that has loaded Polars hands its settings down
+    if not inherited.endswith(ROOM_AT_ONCE):
+        os.environ["_RJEM_MALLOC_CONF"] = f"{inherited},{ROOM_AT_ONCE}".lstrip(",")
     gc.set_threshold(OBJECTS_BETWEEN_COLLECTIONS)
 
 

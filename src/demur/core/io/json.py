@@ -7,9 +7,9 @@ import json
 import math
 import sys
 from collections import Counter
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from itertools import chain
+from itertools import chain, islice
 from typing import Any
 
 import msgspec
@@ -17,7 +17,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from demur.core.io.sources import NOT_JSON, UNREADABLE, Source, exactly, not_utf8
+from demur.core.io.sources import CHUNK, NOT_JSON, UNREADABLE, Source, exactly, not_utf8
 from demur.core.io.tables import Request, Table, numbered, refuse_large
 from demur.errors import DataError
 
@@ -31,6 +31,9 @@ BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 
 REPLACED = "\ufffd".encode()
 """What stands for bytes that are not UTF-8 in lines decompressed by Polars."""
+
+PIECE = 4 * CHUNK
+"""Bytes of a large file that are read at once."""
 
 _NESTED = r"^[\[{]"
 _DOUBTFUL = r"[\\\x00-\x1f]"
@@ -62,29 +65,50 @@ def read_json(source: Source, request: Request) -> Table:
     names = column_names(source, NAMES_FROM if later or not request.every_name else None)
     if later:
         refuse_large(len(names), sum(block.count(b"\n") for block in source.blocks(cut=True)), source.name)
-    frame, values = _read_lines(source, list(dict.fromkeys(request.candidates(names))), request.numeric)
+    frame, values = _read_lines(source, names, request)
     if not has_only_values(source, values):
         if later and len(every := column_names(source, None)) > len(names):
             names = every
-            frame, values = _read_lines(source, list(dict.fromkeys(request.candidates(names))), request.numeric)
+            frame, values = _read_lines(source, names, request)
         refuse_repeated_keys(source, values, _nested_columns(frame))
     return _numbered_rows(frame, names, source.name, line_finder(source))
 
 
-def _read_lines(source: Source, wanted: list[str], numeric: Collection[str]) -> tuple[pl.DataFrame, Counts]:
+def _read_lines(source: Source, names: Collection[str], request: Request) -> tuple[pl.DataFrame, Counts]:
     """Gives the wanted columns, and how many values each row has, with those in short columns that are not wanted."""
-    marked = source.head().startswith(BYTE_ORDER_MARK)
-    columns = list(dict.fromkeys((*wanted, *_short_columns(source))))
+    marked, numeric = source.head().startswith(BYTE_ORDER_MARK), request.numeric
+    columns = list(dict.fromkeys((*request.candidates(names), *_short_columns(source))))
     try:
-        frame = _read_records(whole_text(source) if marked else exactly(source.path), columns, numeric)
+        frame = _read_records(lambda: [whole_text(source)] if marked else _file_in_parts(source), columns, numeric)
         values = _value_counts(frame)
         # older Polars reads a line that is no object as a row of nulls
-        if values.all() and not _has_doubtful_lists(frame[wanted]):
-            return frame[wanted], values
+        rows = _wanted(frame, names, request)
+        if values.all() and not _has_doubtful_lists(rows):
+            return rows, values
     except UNREADABLE:
         pass
-    frame = _read_records(_repaired(source, numeric), columns, numeric)
-    return frame[wanted], _value_counts(frame)
+    repaired = _repaired(source, numeric)
+    frame = _read_records(lambda: [repaired], columns, numeric)
+    return _wanted(frame, names, request), _value_counts(frame)
+
+
+def _wanted(frame: pl.DataFrame, names: Collection[str], request: Request) -> pl.DataFrame:
+    """Gives the wanted columns that hold something, or that rows name; any one where there is none, to count rows."""
+    wanted = dict.fromkeys(request.candidates(names))
+    kind = {name: pl.Float64 if name in request.numeric else pl.String for name in wanted}
+    empty = [name for name in wanted if name in names and name not in frame.columns]
+    frame = frame.with_columns(pl.lit(None, dtype=kind[name]).alias(name) for name in empty)
+    return frame[[name for name in wanted if name in frame.columns] or frame.columns[:1]]
+
+
+def _file_in_parts(source: Source) -> Iterator[str | io.BytesIO]:
+    """Gives the file, or the parts of a large one: Polars takes several times the room of what it reads at once."""
+    if source.compression or source.path.stat().st_size < 2 * PIECE:
+        yield exactly(source.path)
+        return
+    blocks = source.blocks()
+    while piece := b"".join(islice(blocks, PIECE // CHUNK)):
+        yield io.BytesIO(piece)
 
 
 def _short_columns(source: Source) -> list[str]:
@@ -127,15 +151,28 @@ def _nested_columns(frame: pl.DataFrame) -> list[str]:
     return [name for name, one in texts.items() if any(one.str.starts_with(mark).any() for mark in "[{")]
 
 
-def _read_records(data: str | io.BytesIO, columns: Collection[str], numeric: Collection[str]) -> pl.DataFrame:
+def _read_records(
+    pieces: Callable[[], Iterable[str | io.BytesIO]], columns: Collection[str], numeric: Collection[str]
+) -> pl.DataFrame:
     text = dict.fromkeys(columns, pl.String())
     numbers = {name: pl.Float64() for name in columns if name in numeric}
     try:
-        return pl.read_ndjson(data, schema={**text, **numbers})
+        return _joined(pieces(), {**text, **numbers})
     except UNREADABLE:
-        if isinstance(data, io.BytesIO):
-            data.seek(0)
-        return pl.read_ndjson(data, schema=text)
+        return _joined(pieces(), text)
+
+
+def _joined(pieces: Iterable[str | io.BytesIO], schema: Mapping[str, pl.DataType]) -> pl.DataFrame:
+    """The rows of all pieces, in columns that hold something: each of the many that may come takes room otherwise."""
+    frames = []
+    for piece in pieces:
+        if isinstance(piece, io.BytesIO):
+            piece.seek(0)
+        frame = pl.read_ndjson(piece, schema=schema)
+        held = [name for name in frame.columns if frame[name].null_count() < frame.height]
+        frames.append(frame[held or frame.columns[:1]].shrink_to_fit())
+    frame = pl.concat(frames, how="diagonal")
+    return frame[[name for name in schema if name in frame.columns]]
 
 
 def column_names(source: Source, limit: int | None) -> list[str]:
@@ -263,7 +300,8 @@ def _read_array(source: Source, request: Request) -> Table:
     refuse_large(len(names), len(rows), source.name)
     wanted = dict.fromkeys(request.candidates(names))
     refuse_repeats_in_rows(rows, lambda row: f"{place(row)}:", wanted)
-    return _numbered_rows(_read_records(whole, wanted, request.numeric), names, source.name, place)
+    frame = _wanted(_read_records(lambda: [whole], wanted, request.numeric), names, request)
+    return _numbered_rows(frame, names, source.name, place)
 
 
 def array_elements(text: bytes, name: str) -> Iterator[bytes]:

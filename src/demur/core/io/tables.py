@@ -156,7 +156,17 @@ def numbered(frame: pl.DataFrame, *, columns: Collection[str], name: str, place:
     """
     for own in (one for one in frame.columns if one.startswith("demur:")):
         raise DataError(f'the column "{own}" is called what demur calls its own', where=f"{name}:", fix="rename it")
-    return Table(frame.rechunk().with_row_index(ROW), tuple(columns), name, place)
+    return Table(in_one_piece(frame).with_row_index(ROW), tuple(columns), name, place)
+
+
+def in_one_piece(frame: pl.DataFrame) -> pl.DataFrame:
+    """Gives a frame with each column in one piece; the frame given, which must be nobody else's, is emptied meanwhile.
+
+    So the pieces of one column at a time are held twice, not those of all.
+    """
+    if not frame.width:
+        return frame
+    return pl.DataFrame({name: frame.drop_in_place(name).rechunk() for name in frame.columns})
 
 
 @dataclass(frozen=True, slots=True)
@@ -213,6 +223,8 @@ class Cells:
         texts = self._series(part, pl.Float64()).alias("cell")
         if texts.dtype != pl.String:
             return self.numbers(part), ""
+        if decimal != "," and (plain := _plain_numbers(texts)) is not None:
+            return plain.alias(part), ""
         texts = texts.str.strip_chars()
         signed, commas = texts.str.ends_with("%"), texts.str.contains(_DECIMAL_COMMA)
         points = texts.str.contains(".", literal=True)
@@ -261,6 +273,16 @@ class Cells:
             cell = self._series(part, pl.String())[position]
             got = cell.to_list() if isinstance(cell, pl.Series) else cell
             raise self.fault(part, position, rule, got=got, fix=hint(got))
+
+
+def _plain_numbers(texts: pl.Series) -> pl.Series | None:
+    """Gives texts as the numbers they are, some at a time so that little is held twice; None where one is no number."""
+    parts = []
+    for some in texts.to_frame("cell").iter_slices(PACKED_ROWS):
+        parts.append(some["cell"].str.strip_chars().cast(pl.Float64, strict=False))
+        if parts[-1].null_count() > some["cell"].null_count():
+            return None
+    return pl.concat(parts, rechunk=True) if parts else texts.cast(pl.Float64)
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from demur.core.arrays import Array
 from demur.core.stats.resampling import Sample
-from demur.core.stats.sweep import RATE_ROUNDING, Sweep, Ties, ratio
+from demur.core.stats.sweep import RATE_ROUNDING, Sweep, Ties, ratio, spans
 from demur.errors import UsageError
 
 Limited = Literal["error", "risk", "nonreturn"]
@@ -67,10 +67,11 @@ class ReturnRules:
         >>> rules.returned[[0, 50, 100]].tolist(), rules.wrong[[0, 50, 100]].tolist()
         ([3.0, 2.0, 1.0], [1.0, 0.5, 0.0])
         """
-        counts = np.array([np.append(0.0, part)[::-1] for part in sweep.from_the_top])
-        cutoffs = counts.shape[1]
+        answers, errors = (np.append(0.0, part)[::-1] for part in sweep.from_the_top)
+        cutoffs = answers.size
         if ties == "together":
-            return cls(np.arange(cutoffs), np.zeros(cutoffs), counts[0], counts[1], float(sweep.total))
+            return cls(np.arange(cutoffs), np.broadcast_to(0.0, cutoffs), answers, errors, float(sweep.total))
+        counts = np.array([answers, errors])
         parts = []
         for level in range(sweep.threshold.size):
             cells = np.array([sweep.right[level], sweep.wrong[level]], dtype=np.float64)
@@ -94,7 +95,7 @@ class ReturnRules:
         """What a limit counts under each rule, and out of what."""
         if of == "risk":
             return self.wrong, self.returned
-        whole = np.full(self.returned.size, self.total)
+        whole = np.broadcast_to(self.total, self.returned.size)
         return (self.wrong if of == "error" else self.total - self.returned), whole
 
     def rates(self, of: Limited) -> Array:
@@ -174,7 +175,11 @@ def p_values(sample: Sample, rules: ReturnRules, of: Limited, most: float) -> Ar
     events, trials = rules.counts(of)
     if not sample.alike:
         return np.where(trials > 0, _hoeffding_bentkus(sample, events, trials, most), 1.0)
-    return np.where(trials > 0, bdtr(np.rint(events), np.maximum(np.rint(trials), 1).astype(np.int64), most), 1.0)
+    p = np.ones(trials.size)
+    for part in spans(trials.size):
+        out_of = np.maximum(np.rint(trials[part]), 1).astype(np.int64)
+        np.copyto(p[part], bdtr(np.rint(events[part]), out_of, most), where=trials[part] > 0)
+    return p
 
 
 def upper_bound(sample: Sample, rules: ReturnRules, place: int, of: Limited, delta: float) -> float | None:

@@ -200,6 +200,8 @@ class Rows:
     def from_frame(cls, frame: pl.DataFrame) -> Rows:
         """Rows of one system's judged table; where it names dialogues, these are the units."""
         weight = frame["weight"].to_numpy()
+        if (weight == 1.0).all():  # as in most logs: one number is enough for all
+            weight = np.broadcast_to(1.0, weight.size)
         return cls(
             frame["confidence"].fill_null(0.0).to_numpy(),
             frame["right"].to_numpy(),
@@ -555,20 +557,7 @@ def replicate_together(systems: list[Rows], *, replicates: int, seed: int, level
 
 
 def _drawn_together(systems: list[Rows], thresholds: list[Floats], *, replicates: int, seed: int) -> list[Sweep]:
-    first = numbered_units(systems[0])
-    units = [first if rows.unit is None or rows.unit is systems[0].unit else rows.unit for rows in systems]
-    count, strata = int(first.max()) + 1, systems[0].strata
-    if count > MOST_UNITS:  # dealt at random but by number, so that row order plays no part
-        dealt = np.random.default_rng([seed, 1]).permutation(count) % MOST_UNITS
-        if strata is not None:
-            dealt = strata.bundled(MOST_UNITS, seed)
-            strata = strata.joined(dealt)
-        units = [dealt[unit] for unit in units]
-        count = int(dealt.max()) + 1
-    tables = [
-        units_by_cell(rows.cells(threshold), unit, rows.weight, cells=2 * threshold.size + 1, units=count)
-        for rows, unit, threshold in zip(systems, units, thresholds, strict=True)
-    ]
+    tables, count, strata = _tables_of_units(systems, thresholds, seed)
     of_kind = cache(lambda kind: [table.astype(kind) for table in tables])
     most = math.inf if any(rows.weighted for rows in systems) else max(table.sum(axis=1).max() for table in tables)
     drawn: list[list[Array]] = [[] for _ in systems]
@@ -584,13 +573,33 @@ def _drawn_together(systems: list[Rows], thresholds: list[Floats], *, replicates
     ]
 
 
+def _tables_of_units(systems: list[Rows], thresholds: list[Floats], seed: int) -> tuple[list[Any], int, Strata | None]:
+    """Weights of cells by units of each system, how many units there are, and their strata."""
+    first = numbered_units(systems[0])
+    units = [first if rows.unit is None or rows.unit is systems[0].unit else rows.unit for rows in systems]
+    count, strata = int(first.max()) + 1, systems[0].strata
+    if count > MOST_UNITS:  # dealt at random but by number, so that row order plays no part
+        dealt = np.random.default_rng([seed, 1]).permutation(count) % MOST_UNITS
+        if strata is not None:
+            dealt = strata.bundled(MOST_UNITS, seed)
+            strata = strata.joined(dealt)
+        dealt = dealt.astype(np.int32)
+        units = [dealt[unit] for unit in units]
+        count = int(dealt.max()) + 1
+    tables = [
+        units_by_cell(rows.cells(threshold), unit, rows.weight, cells=2 * threshold.size + 1, units=count)
+        for rows, unit, threshold in zip(systems, units, thresholds, strict=True)
+    ]
+    return tables, count, strata
+
+
 def stacked(threshold: Floats, cells: Array, n: int) -> Sweep:
     """Replicates as one sweep; `cells` has a row for each: right by threshold, wrong by threshold, withheld."""
     size = threshold.size
     return Sweep(threshold.copy(), cells[:, :size], cells[:, size : 2 * size], cells[:, -1], n)
 
 
-def units_by_cell(cell: NDArray[np.int64], unit: NDArray[np.int64], weight: Floats, *, cells: int, units: int) -> Any:
+def units_by_cell(cell: NDArray[np.int64], unit: NDArray[Any], weight: Floats, *, cells: int, units: int) -> Any:
     """A sparse table of weights, cells by units, summed in an order that does not depend on the order of rows."""
     from scipy import sparse  # heavy, and only drawn units need it
 

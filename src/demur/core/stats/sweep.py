@@ -195,15 +195,18 @@ class Sweep:
         """Wrong answers withheld halfway through each level, by rising threshold."""
         return np.asarray(np.cumsum(self.wrong, axis=-1, dtype=np.float64) - self.wrong / 2)
 
-    @cached_property
+    @property  # like the next, made when it is asked for: kept, both would take as much room as the curve
     def cutoffs(self) -> Floats:
         """The thresholds, and NaN, which returns nothing."""
         return np.append(self.threshold, np.nan)
 
-    @cached_property
+    @property
     def missed_chance(self) -> Floats:
         """Right and withheld / all rows at every cutoff, the system's own non-returns aside."""
-        return np.asarray(np.concatenate([[0.0], np.cumsum(self.right, dtype=np.float64)]) / self.total)
+        missed = np.zeros(self.threshold.size + 1)
+        np.cumsum(self.right, dtype=np.float64, out=missed[1:])
+        missed /= self.total
+        return missed
 
     @cached_property
     def values(self) -> dict[Any, Any]:

@@ -279,11 +279,19 @@ def _point_influence(sweep: Sweep, at: float) -> Array:
     # between two cutoffs a part of the tied answers is returned
     last = int(np.searchsorted(x, at, side="right")) - 1
     part = (at - x[last]) / (x[last + 1] - x[last]) if last + 1 < len(x) else 0.0
-    place = np.arange(sweep.threshold.size)
-    level = np.where(place < last, 1.0, np.where(place == last, part, 0.0))
-    withheld = np.concatenate([level, level, [1.0]])
-    wrong = np.concatenate([np.zeros_like(level), 1 - level, [0.0]])
-    return np.asarray(wrong - float(np.interp(at, x, y)) + slope * (withheld - at))
+    size, rate = sweep.threshold.size, float(np.interp(at, x, y))
+    withheld = np.zeros(2 * size + 1)  # of the right answers at each level, of the wrong ones, and of what has none
+    for level in (withheld[:size], withheld[size:-1]):
+        level[:last] = 1.0
+        level[last : last + 1] = part
+    withheld[-1] = 1.0
+    influence = np.full(2 * size + 1, -rate)
+    np.subtract(1.0, withheld[size:-1], out=influence[size:-1])
+    influence[size:-1] -= rate
+    withheld -= at
+    withheld *= slope
+    influence += withheld
+    return influence
 
 
 def area_difference(

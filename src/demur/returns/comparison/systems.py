@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from functools import cached_property
 from typing import Any
 
@@ -57,7 +58,8 @@ class RowsTogether(ComparedSystems):
     """Systems whose rows are in memory."""
 
     def __init__(self, pairing: Pairing) -> None:
-        self.pairing = pairing
+        frames = {name: frame.drop("id", strict=False) for name, frame in pairing.frames.items()}
+        self.pairing = replace(pairing, frames=frames)  # rows stand side by side now, and ids take most of the room
         self.paired, self.note, self.dropped = pairing.paired, pairing.note, pairing.dropped
 
     @cached_property

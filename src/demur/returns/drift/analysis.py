@@ -482,7 +482,7 @@ def split_log(judged: Responses, by: str, split: str | None = None) -> tuple[Log
 
 
 def _sortable(values: pl.Series) -> pl.Series:
-    values = values.cast(pl.String) if values.dtype == pl.Categorical else values
+    values = values.cast(pl.String) if values.dtype in (pl.Categorical, pl.Enum) else values
     numbers = values.cast(pl.Float64, strict=False)
     return values.cast(pl.String) if numbers.null_count() else numbers
 
