@@ -11,6 +11,7 @@ import pytest
 from polars.exceptions import PanicException
 
 from commands import Demur, log
+from demur.apps.cli import main
 from demur.apps.cli.commands import command_of, run_job
 from demur.core.io import sources, writing
 from demur.core.io.files import read_source
@@ -148,3 +149,12 @@ def test_a_caller_keeps_what_it_does_at_sigterm(demur: Demur) -> None:
     before = signal.getsignal(signal.SIGTERM)
     demur("--version")
     assert signal.getsignal(signal.SIGTERM) is before
+
+
+@pytest.mark.parametrize("inherited", ["", "dirty_decay_ms:500,muzzy_decay_ms:1000"])
+def test_a_command_has_polars_give_memory_back_whatever_it_inherits(monkeypatch, inherited):
+    monkeypatch.setenv("_RJEM_MALLOC_CONF", inherited)
+    for _ in range(2):
+        main._tune()
+    own = "dirty_decay_ms:0,muzzy_decay_ms:0"
+    assert os.environ["_RJEM_MALLOC_CONF"] == (f"{inherited},{own}" if inherited else own)

@@ -15,6 +15,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from demur.core.io import json as json_lines
 from demur.core.io import sources
 from demur.core.io.files import read_source
 from demur.core.io.sources import opened, stem_of
@@ -141,6 +142,36 @@ def test_a_column_that_first_appears_after_thousands_of_rows_is_kept(tmp_path):
     request = Request(candidates=lambda _: ["id", "late", "never"], every_name=False)
     with opened(path) as files:
         assert read_source(files[0], request).columns == ("id", "late")
+
+
+EARLY_AND_LATE = [{"id": str(place), "early" if place < 40 else "late": place, "same": "é"} for place in range(90)]
+
+
+def read_at_once_and_in_parts(path, monkeypatch):
+    wanted = ["id", "early", "late", "same", "absent"]
+    request = Request(candidates=lambda _: wanted, numeric=frozenset(["late"]))
+    for size in (sources.CHUNK, 100):
+        monkeypatch.setattr(sources, "CHUNK", size)
+        monkeypatch.setattr(json_lines, "CHUNK", size)
+        monkeypatch.setattr(json_lines, "PIECE", 2 * size)
+        with opened(path) as files:
+            yield read_source(files[0], request).frame
+
+
+def test_a_large_file_read_in_parts_gives_what_it_gives_at_once(tmp_path, monkeypatch):
+    path = write(tmp_path, "a.jsonl", "".join(json.dumps(row) + "\n" for row in EARLY_AND_LATE).encode())
+    at_once, in_parts = read_at_once_and_in_parts(path, monkeypatch)
+    assert in_parts.equals(at_once)
+    assert in_parts["late"].to_list() == [None] * 40 + list(range(40, 90))
+
+
+def test_a_fault_in_a_part_of_a_large_file_names_its_line(tmp_path, monkeypatch):
+    lines = [*map(json.dumps, EARLY_AND_LATE), '{"id": "x", "early": "cut']
+    monkeypatch.setattr(sources, "CHUNK", 100)
+    monkeypatch.setattr(json_lines, "CHUNK", 100)
+    monkeypatch.setattr(json_lines, "PIECE", 200)
+    with pytest.raises(DataError, match=r"a\.jsonl:91"):
+        read_table(write(tmp_path, "a.jsonl", "\n".join(lines).encode()))
 
 
 def test_a_missing_file_names_the_near_misses(tmp_path):

@@ -316,13 +316,13 @@ def _assemble(given: Iterator[Table], names: Sequence[str], notes: Sequence[str]
     notes, warnings = [*notes], []
     tables, parts = list[Table](), list[Judged]()
     for name in names:
-        table, found, told = _judge_table(next(given), name, len(tables), reading)
+        table, kept, told = _judge_table(next(given), name, len(tables), reading)
         tables.append(table)
-        parts += found
+        parts += kept
         notes += told
-        if not found:
+        if not kept:
             warnings.append(f"{table.name}: no row is left where {reading.condition}")
-    del found  # the rows are to be those of `parts` alone
+    del kept  # so that only `parts` holds the rows
     if not parts:
         raise _nothing_left(tables[0], reading)
     parts, inputs = _with_places(parts)
