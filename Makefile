@@ -89,9 +89,10 @@ golden: setup
 sbom: setup
 	$(BIN)/python tools/sbom.py sbom.cdx.json
 
-# All that is checked before a release; needs uv. Takes an hour or so: tests, docs, packages, fuzzing, speed, the README in a clean clone.
+# All that is checked before a release. Takes an hour or so: tests, docs, packages, fuzzing, speed, the README in a clean clone.
 release-check: test docs sbom
-	$(BIN)/python tools/environments.py --extras
+	@$(INSTALL) --upgrade 'pip>=25.1' && $(INSTALL) --group bench --group release
+	PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/python tools/environments.py --extras
 	PYTHONPATH=tests $(BIN)/python -m fuzz --minutes 10
 	$(BIN)/python tools/release_check.py
 

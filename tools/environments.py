@@ -1,11 +1,13 @@
 """Builds wheel and sdist, and tries both in clean environments: every Python there is, lowest and newest dependencies.
 
-`python tools/environments.py` needs uv. A Python that uv neither finds nor can fetch is skipped, and named at the end.
+`python tools/environments.py` needs uv, which `make release-check` installs. A Python that uv neither finds nor can
+fetch is skipped, and named at the end.
 """
 
 import argparse
 import os
 import re
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -139,6 +141,8 @@ def main() -> None:
     parser.add_argument("--python", action="append", help="may be repeated; all supported ones unless given")
     parser.add_argument("--extras", action="store_true", help=f"try demur[{','.join(EXTRAS)}] as well")
     asked = parser.parse_args()
+    if shutil.which("uv") is None:
+        sys.exit("uv is not on the path: pip install uv, or run make release-check, which installs it")
     with tempfile.TemporaryDirectory(prefix="demur-environments-") as work:
         folder = Path(work)
         wheel, sdist = build(folder)
