@@ -202,4 +202,6 @@ def not_taken(column: str) -> str:
 
 def take_anyway(column: str) -> str:
     """How to take a column that was guessed, another one, or none."""
-    return f"name the confidence, for example {mapping_of('confidence', column)}; {RANK_LOWEST}"
+    without = '--missing-confidence lowest, or missing_confidence="lowest", reads the log without confidences'
+    named = mapping_of("confidence", column)
+    return f"--confidence COLUMN names another column; {named} takes this one all the same; {without}"

@@ -180,7 +180,7 @@ def judge_lazily(
         columns["dialogue"] = nw.col("dialogue")
     if trials := _repeats_ids(survey, judged, stage):
         survey = replace(survey, clustered=True)
-        notes = (*notes, "inputs were tried several times: rows are grouped by id")
+        notes = (*notes, "inputs were tried several times and count once for each try: rows are grouped by id")
     named = pairing and "id" in stage and not survey.counts["no_id"]
     if survey.clustered or survey.weighted or named:
         units = [nw.col(part) for part in ("dialogue", "id") if part in stage]

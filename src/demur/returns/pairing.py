@@ -10,7 +10,7 @@ import numpy as np
 import polars as pl
 
 from demur.core.io.tables import Places, align, are_repeated, gathered, hashed, paired_note, unpaired_note
-from demur.core.show.numbers import INPUTS, SUCH_IDS
+from demur.core.show.numbers import INPUTS, SUCH_IDS, SUCH_ROWS
 from demur.errors import DataError, UsageError
 from demur.returns.table import BY_ROW, Reading, Responses, read_data
 
@@ -18,6 +18,7 @@ _FIGURES = ("confidence", "right", "answered", "out_of_scope", "failed", "weight
 _PAIR_BY = (
     "`pair_by` takes columns that name the inputs too, such as question,option; `unpaired` compares without pairing"
 )
+_SAME_IDS = "do the ids mean the same inputs? `unpaired` compares without pairing"
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +74,7 @@ def pair(
         return replace(paired, note=f"{paired.note}{note}")
     alignment = align({name: frame["id"] for name, frame in frames.items()}, matched=matched)
     ids = frames[names[0]]["id"].gather(alignment.places[names[0]])
-    _refuse_other_targets(frames, ids, alignment.places)
+    _refuse_other_targets(frames, ids, alignment.places, by_row=by_row)
     aligned = {}
     for name, frame in frames.items():
         others = frame.drop("id", "target", "prediction", strict=False)  # labels are only looked at to pair the rows
@@ -136,8 +137,13 @@ def _in_canonical_order(frame: pl.DataFrame) -> pl.DataFrame:
     return frame if frame["id"].is_sorted() else frame.sort("id")
 
 
-def _refuse_other_targets(frames: dict[str, pl.DataFrame], ids: pl.Series, places: Mapping[str, Places]) -> None:
-    """Refuses an id that has one target here and another there; only those whose hashes differ are looked at."""
+def _refuse_other_targets(
+    frames: dict[str, pl.DataFrame], ids: pl.Series, places: Mapping[str, Places], *, by_row: bool = False
+) -> None:
+    """Refuses an id that has one target here and another there; only those whose hashes differ are looked at.
+
+    Where ids are places of rows, `by_row`, the first of these rows is named.
+    """
     (name, frame), *others = frames.items()
     own = hashed(frame["target"])[places[name]]
     for other_name, other_frame in others:
@@ -151,13 +157,15 @@ def _refuse_other_targets(frames: dict[str, pl.DataFrame], ids: pl.Series, place
         )
         apart = both.filter(pl.col("target").list.sort() != pl.col("other").list.sort())
         if not apart.is_empty():
+            apart = apart.sort(pl.col("id").str.len_bytes(), "id") if by_row else apart
             row = apart.row(0, named=True)
+            such, what = (SUCH_ROWS, row["id"]) if by_row else (SUCH_IDS, f'the id "{row["id"]}"')
             rule = (
-                f'the id "{row["id"]}" has the target {_target_text(row["target"])} in {name} '
-                f"but {_target_text(row['other'])} in {other_name} ({SUCH_IDS.with_count(apart.height)} in all)"
+                f"{what} has the target {_target_text(row['target'])} in {name} "
+                f"but {_target_text(row['other'])} in {other_name} ({such.with_count(apart.height)} in all)"
             )
-            fix = "do the ids mean the same inputs? `unpaired` compares without pairing"
-            raise DataError(rule, fix=fix)
+            asked = f"are the rows in the same order? {_PAIR_BY}"
+            raise DataError(rule, fix=asked if by_row else _SAME_IDS)
 
 
 def _target_text(target: list[str]) -> str:

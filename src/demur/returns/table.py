@@ -329,7 +329,7 @@ def _assemble(given: Iterator[Table], names: Sequence[str], notes: Sequence[str]
     alike = all(part.frame.schema == parts[0].frame.schema for part in parts)  # then nothing is copied
     frame = pl.concat([part.frame for part in parts], how="vertical" if alike else "diagonal_relaxed")
     parts = [replace(part, frame=part.frame.clear()) for part in parts]
-    if refuse_duplicates(frame, tables):
+    if refuse_duplicates(frame, tables, key=() if reading.pair_by == BY_ROW else reading.pair_by):
         frame, note = _grouped_by_id(frame)
         notes.append(note)
     frame, found, doubts = _settle_scales(frame, tables, reading)
@@ -644,8 +644,11 @@ def _first_where(frame: nw.DataFrame[Any], bad: nw.Expr) -> int | None:
     return first(frame.select(bad=bad).to_polars()["bad"].fill_null(value=False))
 
 
-def refuse_duplicates(frame: pl.DataFrame, tables: Sequence[Table]) -> bool:
-    """Refuses an id that occurs twice in one trial of a system; gives whether any occurs in several trials."""
+def refuse_duplicates(frame: pl.DataFrame, tables: Sequence[Table], key: Sequence[str] = ()) -> bool:
+    """Refuses an id that occurs twice in one trial of a system; gives whether any occurs in several trials.
+
+    `key` are the columns whose values together are the id, where it is not a column of its own.
+    """
     systems = systems_of(frame)
     places, trials = frame.select("system", "id", TRIAL, SOURCE, ROW), False  # texts would take most of the room
     for system in systems:
@@ -661,7 +664,8 @@ def refuse_duplicates(frame: pl.DataFrame, tables: Sequence[Table]) -> bool:
             count = _REPEATED.with_count(repeated["id"].n_unique())
             within = "" if trial is None else f' in trial "{trial}"'
             rule = f'the id "{name}" occurs twice in system "{system}"{within}, first at {one} ({count} in all)'
-            raise DataError(rule, where=f"{two}:", fix=_WAYS_OUT)
+            more = f"{','.join(key)} does not tell these rows apart: name further columns in `pair_by`; "
+            raise DataError(rule, where=f"{two}:", fix=f"{more if key else ''}{_WAYS_OUT}")
     return trials
 
 
@@ -678,7 +682,8 @@ def _grouped_by_id(frame: pl.DataFrame) -> tuple[pl.DataFrame, str]:
         frame = frame.with_columns(dialogue="id")
     counts = sorted(set(frame.group_by("system", "id").len()["len"]))
     most = f"{counts[0]}" if len(counts) == 1 else f"{counts[0]} to {counts[-1]}"
-    note = f"{frame['id'].n_unique():,} inputs were tried {most} times: rows are paired and grouped by id"
+    tried = f"{frame['id'].n_unique():,} inputs were tried {most} times and count once for each try"
+    note = f"{tried}: rows are paired and grouped by id"
     return frame, note
 
 
