@@ -112,7 +112,7 @@ def test_confidences_that_begin_or_end_in_the_middle_are_refused():
             read(batch(rows[0]), batch(rows[1], before=1))
         read(batch(rows[0]), batch(rows[1], before=1), missing_confidence="lowest")
     reader, _ = read(batch(bare), batch(bare))
-    assert "no confidences: only what a system withholds by itself counts" in reader.notes
+    assert any(one.startswith("no confidences: only what a system withholds by itself counts") for one in reader.notes)
 
 
 def test_systems_that_begin_in_the_middle_are_refused():

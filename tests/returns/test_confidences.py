@@ -60,6 +60,14 @@ def test_scores_on_no_scale_stay_as_they_are(scores):
 
 
 @ENGINES
+def test_numbers_that_may_be_percentages_stay_and_the_option_is_named(engine):
+    found = score(held(log([85, 40, 70, 55, 30, 62]), engine), replicates=50)
+    assert value(found, "brier") is None
+    assert sum("--confidence-scale percent reads them so" in note for note in found.notes) == 1
+    assert not any("--confidence-scale" in note for note in score(log([1, 2, 3, 4, 5]), replicates=50).notes)
+
+
+@ENGINES
 @pytest.mark.parametrize(
     ("strays", "said"),
     [([0.9, 0.95], "2 of 12 are between 0 and 1"), ([0.5] * 30, "9 of 40 are above 1")],

@@ -215,7 +215,8 @@ def test_a_missing_confidence_can_be_the_lowest():
     assert "1 answer without confidence read as the lowest (-inf)" in found.notes
 
 
-NO_CONFIDENCES = "no confidences: only what a system withholds by itself counts"
+HINT = "--map confidence=COLUMN names them where a log has any"
+NO_CONFIDENCES = f"no confidences: only what a system withholds by itself counts; {HINT}"
 
 
 @pytest.mark.parametrize("cells", [{}, {"confidence": None}])
@@ -237,7 +238,7 @@ def test_one_system_without_confidences_beside_one_that_has_them_is_named():
     found = responses([row(system="sure"), row(system="mute", confidence=None)])
     assert found.frame["confidence"].to_list() == [0.5, -math.inf]
     assert found.unranked == ("mute",)
-    assert "no confidences of mute: only what a system withholds by itself counts" in found.notes
+    assert f"no confidences of mute: only what a system withholds by itself counts; {HINT}" in found.notes
     assert found.of("sure").unranked == ()
 
 

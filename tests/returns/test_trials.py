@@ -139,7 +139,7 @@ def test_rows_are_paired_only_in_logs_of_one_length_that_agree_in_targets():
         compare({"a": rows, "b": rows.head(39)}, pair_by="row", **FAST)
     place = pl.int_range(pl.len())
     others = rows.with_columns(target=pl.when(place.is_in([7, 9])).then(pl.lit("maybe")).otherwise("target"))
-    told = r'^row 8 has the target "yes" in a but "maybe" in b \(2 such rows in all\).*in the same order\?.*question,option'
+    told = r'^row 8 has the target "yes" in a but "maybe" in b \(2 such rows.*in the same order\?.*question,option'
     with pytest.raises(DataError, match=told):
         compare({"a": rows, "b": others}, pair_by="row", **FAST)
     marked = rows.drop("target", "prediction").with_columns(correct=True)
@@ -165,7 +165,7 @@ def test_keys_are_told_apart_whatever_their_cells_hold():
 def test_a_key_that_is_missing_or_names_two_inputs_is_refused():
     with pytest.raises(DataError, match='there is no column "q"'):
         compare({"a": pl.DataFrame(pairs()), "b": pl.DataFrame(pairs())}, pair_by="q", **FAST)
-    with pytest.raises(DataError, match='the id "0" occurs twice.*option does not tell these rows apart: name further'):
+    with pytest.raises(DataError, match=r'the id "0" occurs twice.*option does not tell these rows apart'):
         compare({"a": without(pairs(), "trial"), "b": pl.DataFrame(pairs())}, pair_by="option", **FAST)
     gap = pl.DataFrame(pairs(question=None), schema_overrides={"question": pl.String})
     with pytest.raises(DataError, match="row 1: question must be there in every row to pair by it"):

@@ -78,6 +78,15 @@ class ScaleCounts:
         return "percent" if self.high and 2 * self.tens >= self.known else "as it is"
 
     @property
+    def may_be_percent(self) -> bool:
+        """Whether they are on one scale, most of them 10 or more, but do not come near 100.
+
+        >>> ScaleCounts(known=400, fractions=0, over=400, tens=390, split=0, high=0).may_be_percent
+        True
+        """
+        return self.scale == "as it is" and 2 * self.tens >= self.known
+
+    @property
     def without_strays(self) -> ScaleCounts:
         """The counts without those of the rarer scale, where two are mixed."""
         if self.scale != "mixed":
@@ -103,6 +112,9 @@ def scale_counts(judged: Lazy, keys: Sequence[str] = ("system",)) -> dict[str | 
     table = collect_frame(judged.group_by(*keys).agg(**sums) if keys else judged.select(**sums))
     rows = table.filter((pl.col("over") > 0) & (pl.col("elsewhere") == 0)).drop("elsewhere").sort(*keys or ("known",))
     return {row.pop("system", None): ScaleCounts(**row) for row in rows.iter_rows(named=True)}
+
+
+_SAY_PERCENT = "if they are percent, --confidence-scale percent reads them so, and calibration is defined"
 
 
 def settle_scales(
@@ -136,6 +148,8 @@ def settle_scales(
             rate = (_CONFIDENCE / PERCENT).round(DIGITS)
             judged = judged.with_columns(confidence=nw.when(own).then(rate).otherwise(_CONFIDENCE))
             notes.append(f"confidences{of_which} from 0 to 100 read as percent: thresholds are given from 0 to 1")
+        if counts.may_be_percent:
+            notes.append(f"confidences{of_which} read as they stand; {_SAY_PERCENT}")
     return judged, notes, warnings
 
 

@@ -447,7 +447,8 @@ def unranked_notes(unranked: Collection[str], systems: int) -> list[str]:
     if not unranked:
         return []
     of_which = "" if len(unranked) == systems else f" of {', '.join(unranked)}"
-    return [f"no confidences{of_which}: only what a system withholds by itself counts"]
+    named = "--map confidence=COLUMN names them where a log has any"
+    return [f"no confidences{of_which}: only what a system withholds by itself counts; {named}"]
 
 
 _NEAR = Wording(

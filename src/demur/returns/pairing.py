@@ -18,6 +18,7 @@ _FIGURES = ("confidence", "right", "answered", "out_of_scope", "failed", "weight
 _PAIR_BY = (
     "`pair_by` takes columns that name the inputs too, such as question,option; `unpaired` compares without pairing"
 )
+_PAIR_ANYWAY = "; --pair-by question,option pairs by columns that name the inputs, --pair-by row by the place"
 _SAME_IDS = "do the ids mean the same inputs? `unpaired` compares without pairing"
 
 
@@ -64,7 +65,8 @@ def pair(
     unnamed = [name for name, frame in frames.items() if frame["id"].null_count() > 0]
     if unpaired or unnamed:
         frames = {name: _in_canonical_order(frame) for name, frame in frames.items()}
-        return Pairing(frames, paired=False, note=unpaired_note(unnamed, unpaired), dropped=dict.fromkeys(names, 0))
+        note = unpaired_note(unnamed, unpaired, _PAIR_ANYWAY)
+        return Pairing(frames, paired=False, note=note, dropped=dict.fromkeys(names, 0))
     left_out = responses.left_out.filter(pl.col("system").is_in(names))
     if by_row:
         _refuse_other_rows(frames, left_out)

@@ -675,11 +675,11 @@ def paired_note(common: int, dropped: Mapping[str, int], what: Wording = INPUTS)
     return f"{note}; left out without a counterpart: {left_out}" if left_out else note
 
 
-def unpaired_note(unnamed: Iterable[str], asked: bool) -> str:
-    """Says why systems are not paired."""
+def unpaired_note(unnamed: Iterable[str], asked: bool, fix: str = "") -> str:
+    """Says why systems are not paired, and what would pair them."""
     if asked:
         return "compared as unpaired, as asked"
-    return f"compared as unpaired: there are no ids in {', '.join(unnamed)}"
+    return f"compared as unpaired: there are no ids in {', '.join(unnamed)}{fix}"
 
 
 def counterparts(own: Hashes, other: Hashes) -> NDArray[np.int32]:
