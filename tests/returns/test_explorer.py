@@ -18,6 +18,7 @@ from demur.returns.explorer import (
     explorer_document,
     explorer_html,
     explorer_script,
+    first_readings,
     kept_places,
     lead_rows,
     operating_sentence,
@@ -168,7 +169,8 @@ def test_where_one_is_shown_better_the_strip_names_it_from_end_to_end(clear):
     assert led == [
         (round(part.start, 7), round(part.stop, 7)) for part in clear.pairs[0].intervals if part.stop > part.start
     ]
-    assert {row["label"] for row in rows} == {"better is better", "no significant difference"}
+    named = {(row["label"], row["short"]) for row in rows}
+    assert named == {("better is better", "better"), ("no significant difference", "")}
 
 
 def test_of_three_systems_only_the_best_of_all_is_named(tables):
@@ -176,6 +178,36 @@ def test_of_three_systems_only_the_best_of_all_is_named(tables):
     rows = lead_rows(found.evaluations, found)
     assert {row["better"] for row in rows} <= {None, "base", "better", "shy"}
     assert all(one["better"] != two["better"] for one, two in pairwise(rows))
+
+
+def test_a_short_stretch_of_the_strip_has_a_short_name_or_none(clear):
+    document = explorer_document(clear.evaluations, clear)
+    stretch = {
+        "better": "x",
+        "colour": "#D55E00",
+        "tint": 0.09,
+        "label": "a-long-name is better",
+        "short": "a-long-name",
+    }
+    ends = [(0.0, 0.5), (0.5, 0.65), (0.65, 0.72), (0.72, 1.0)]
+    lead = [{**stretch, "start": start, "stop": stop} for start, stop in ends]
+    document["spec"]["datasets"]["lead"] = lead
+    drawn = svg_of(static_spec(document, first_readings(document)))
+    assert (drawn.count(">a-long-name is better<"), drawn.count(">a-long-name<")) == (2, 1)
+
+
+def test_the_table_of_many_systems_begins_with_the_baseline_and_the_best(tables):
+    logs = {
+        f"{name}{k}": [row | {"system": f"{name}{k}"} for row in part] for name, part in tables.items() for k in "12"
+    }
+    found = compare(responses([row for part in logs.values() for row in part]), replicates=20)
+    document = explorer_document(found.evaluations, found)
+    board = found.leaderboard
+    ranked = [one.system for one in board.ranked if one.system != board.baseline]
+    assert [document["systems"][place]["name"] for place in document["order"]] == [board.baseline, *ranked]
+    shown = explorer_html(document, picture=False)
+    places = [shown.index(f"</svg>{name}</th>") for name in (board.baseline, *ranked)]
+    assert places == sorted(places)
 
 
 def test_without_a_comparison_nothing_is_shaded(evaluations):

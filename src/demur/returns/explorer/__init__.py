@@ -180,10 +180,15 @@ MODULES = {name: _text_of(name) for name in ("explorer_numbers.js", "explorer_re
 """The script's modules, each after those that it imports."""
 
 STRIP = {"top": HEIGHT + LANE_GAP, "middle": HEIGHT + LANE_GAP + LANE / 2 + 1, "bottom": HEIGHT + LANE_GAP + LANE}
-LAYERS: dict[str, list[dict[str, Any]]] = json.loads(Template(_text_of("layers.json")).substitute(STRIP, ink=INK))
+LETTER = 6.3
+"""Pixels of a character in the strip."""
+LAYERS: dict[str, list[dict[str, Any]]] = json.loads(
+    Template(_text_of("layers.json")).substitute(STRIP, ink=INK, letters=LETTER)
+)
 """What is drawn besides the curves.
 
-`lead`: a tint over the whole height where one system is shown better, and the strip under it that says which.
+`lead`: a tint over the whole height where one system is shown better, and the strip under it that says which, by its
+name alone or not at all where a stretch is short.
 `region`: the range that was marked. `picked`: lines of the rows that are pointed at or picked. `points`: a rule from
 the axis up, the point on each curve and its error rate, which stands clear of its neighbours.
 """
@@ -260,7 +265,7 @@ def lead_rows(evaluations: Sequence[Evaluation], comparison: Comparison | None) 
         return []
     names = [one.name for one in evaluations]
     labels, styles = shorten(names, 24), line_styles(comparison)
-    undecided: dict[str, Any] = {"better": None, "colour": "#dddddd", "tint": 0.0}
+    undecided: dict[str, Any] = {"better": None, "colour": "#dddddd", "tint": 0.0, "short": ""}
     undecided["label"] = (
         "no significant difference" if len(names) == 2 else "no system significantly better than all others"
     )
@@ -280,7 +285,7 @@ def lead_rows(evaluations: Sequence[Evaluation], comparison: Comparison | None) 
         side = undecided
         if best is not None:
             colour, label = styles[best].colour, f"{labels[best]} is better"
-            side = {"better": best, "colour": colour, "tint": 0.09, "label": label}
+            side = {"better": best, "colour": colour, "tint": 0.09, "label": label, "short": labels[best]}
         rows.append({"start": round(start, 7), "stop": round(stop, 7), **side})
     return rows
 
@@ -362,6 +367,7 @@ def explorer_document(
             "at": at,
             "advised": bool(made) and len(evaluations) > 1,
             "ratio": RATIO,
+            "order": _order_of_rows(names, comparison),
             "systems": [
                 system_points(one, place, at, points, styles.get(one.name), thresholds[place])
                 for place, one in enumerate(evaluations)
@@ -371,6 +377,15 @@ def explorer_document(
         }
     )
     return values
+
+
+def _order_of_rows(names: Sequence[str], comparison: Comparison | None) -> list[int]:
+    """Places of the systems in the order of the table: of many the baseline first, then as they are ranked."""
+    if comparison is None or len(names) <= MOST_NAMED:
+        return list(range(len(names)))
+    board = comparison.leaderboard
+    first = dict.fromkeys([board.baseline, *(one.system for one in board.ranked)])
+    return [names.index(name) for name in first]
 
 
 def explorer_html(
@@ -487,7 +502,8 @@ def _shown_better(document: Mapping[str, Any], points: Sequence[Mapping[str, Any
 def _live_table(document: Mapping[str, Any], points: Sequence[Mapping[str, Any]]) -> str:
     head = "".join(f'<th scope="col">{name}</th>' for name in COLUMNS)
     rows, tall = "", " explorer-tall" if len(points) > MOST_ROWS_OPEN else ""
-    for system, point in zip(document["systems"], points, strict=True):
+    for place in document["order"]:
+        system, point = document["systems"][place], points[place]
         cutoff = "return nothing" if point["threshold"] is None else threshold_text(float(point["threshold"]))
         share, *rates = [tabled_percent(point[name]) for name in ("error_at_share", "nonreturn", "error")]
         counts = [count(point[name]) for name in (*COUNTS, "missed")]

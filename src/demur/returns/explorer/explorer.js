@@ -176,8 +176,8 @@ export function explore(root, told, vegaEmbed, { state: wanted = {}, onchange = 
 
   function draw(quiet) {
     const points = facts.systems.map((system) => reading(system, state));
-    points.forEach((point, row) => {
-      const cells = parts.rows.rows[row].cells;
+    points.forEach((point, place) => {
+      const { cells } = parts.rows.rows[facts.order.indexOf(place)];
       cellTexts(point).forEach((text, column) => { cells[column + 1].textContent = unbroken(text); });
     });
     parts.rated.textContent = number(state.ratio);
@@ -320,14 +320,14 @@ export function explore(root, told, vegaEmbed, { state: wanted = {}, onchange = 
 
   function rowOf(event) {
     const row = event.target.closest("tr");
-    return row && facts.systems.length > 1 ? [...parts.rows.rows].indexOf(row) : null;
+    return row && facts.systems.length > 1 ? facts.order[[...parts.rows.rows].indexOf(row)] : null;
   }
 
   function pick(event) {
     const place = rowOf(event);
     if (place === null) return;
     if (!picked.delete(place)) picked.add(place);
-    parts.rows.rows[place].setAttribute("aria-selected", String(picked.has(place)));
+    parts.rows.rows[facts.order.indexOf(place)].setAttribute("aria-selected", String(picked.has(place)));
     drawPicked();
   }
 
