@@ -94,6 +94,8 @@ def test_the_heaviest_confusions_are_among_those_shown():
     assert document["left_out"]["cells"] == 500
     assert most_confused(report.confusion, 4)[:2] == ("a77", "b77")
     assert "The most frequent confusion is b77 for a77 (2 times)." in words.class_sentences(report)
+    one = words.class_sentences(class_report(Confusion.from_cells([("a", "a", 3.0), ("a", None, 1.0)]), replicates=50))
+    assert one[1] == "1 input (25 %) was rejected; it counts against recall, not precision."
     single = class_report(Confusion.from_cells(cells[:70]), replicates=50)
     assert "No label is taken for the same other one more than once." in words.class_sentences(single)
 

@@ -76,7 +76,8 @@ def _scope_sentence(evaluation: Evaluation) -> list[str]:
     figures = evaluation.figures
     if "scope_auroc" not in figures:
         return []
-    parts = [f"{evaluation.out_of_scope:,} inputs are out of scope"]
+    inputs = "input is" if evaluation.out_of_scope == 1 else "inputs are"
+    parts = [f"{evaluation.out_of_scope:,} {inputs} out of scope"]
     recall, accuracy = figures["out_of_scope_recall"], figures["in_scope_accuracy"]
     if recall.value > 0:
         parts.append(f"{percent(recall.value)} of them are withheld by the system itself ({interval(recall)})")
@@ -307,8 +308,10 @@ def class_sentences(report: ClassReport) -> list[str]:
     ]
     if confusion.rejected:
         share = percent(float(confusion.rejected / confusion.total))
-        rows = f"{confusion.rejected:,.0f} inputs ({share})"
-        sentences.append(f"{rows} were rejected; they count against recall, not precision.")
+        rows = f"{confusion.rejected:,.0f} inputs ({share}) were rejected; they count"
+        if f"{confusion.rejected:,.0f}" == "1":
+            rows = f"1 input ({share}) was rejected; it counts"
+        sentences.append(f"{rows} against recall, not precision.")
     if (worst := confusion.worst) is not None:
         actual, predicted = middle_cut(worst[0]), middle_cut(str(worst[1]))
         most = f"The most frequent confusion is {predicted} for {actual} ({worst[2]:,.0f} times)."
