@@ -162,5 +162,7 @@ def test_a_report_in_brief_prints_on_one_sheet(open_page: Callable[..., Any], tm
     page = open_page()
     page.goto((tmp_path / "brief.html").as_uri())
     page.wait_for_function("() => !document.querySelector('.chart > img')")
+    wrapped = "[...document.querySelectorAll('.texts td bdi')].every((cell) => cell.scrollWidth <= cell.clientWidth)"
+    assert page.evaluate(wrapped), "long inputs go on in a second line"
     sheets = page.pdf(format="A4", prefer_css_page_size=True)
     assert len(re.findall(rb"/Type\s*/Page[^s]", sheets)) == 1

@@ -13,6 +13,7 @@ from demur.core.show.presentation import plain_mark
 from demur.errors import UsageError
 from demur.lab import tutor
 from demur.lab.corpora import restaurant, wizards
+from demur.reports.sections import RATIOS
 from demur.returns.charts.error_return import cost_path_chart
 
 EVIL = '<script>alert("x")</script>]]>\u202e & `x` *y* [z](http://e) |'
@@ -302,8 +303,22 @@ def test_in_brief_there_are_a_verdict_a_plot_three_numbers_and_five_examples(log
     page = report.html()
     assert page.count("<figure ") == 1
     assert page.count("<dd>") == 3
-    assert page.count("<tr><td><bdi>") == 5
+    assert page.count('<tr><td class="n"><bdi>0.') == 5
     assert report.markdown().count("\n") < 40
+
+
+def test_examples_without_a_confidence_say_so():
+    text = reported("no confidences").markdown()
+    assert "| none |" in text
+    assert "-inf" not in text
+
+
+@pytest.mark.parametrize(("systems", "columns"), [(3, ("cost", "0", "1", "2")), (4, ("system", "cost", "threshold"))])
+def test_cheapest_thresholds_of_many_systems_stand_below_each_other(systems, columns):
+    report = demur.report(*(log(name=str(seed), seed=seed) for seed in range(systems)), **QUICK)
+    (table,) = [one for part in report.parts for one in part.shown.tables if one.title.startswith("Cheapest")]
+    assert table.columns[: len(columns)] == columns
+    assert len(table.rows) == (len(RATIOS) if systems == 3 else systems * len(RATIOS))
 
 
 def test_slices_are_those_asked_for():

@@ -230,20 +230,30 @@ def _use(advice: Advice, choice: Choice) -> str:
 
 
 def _price_table(advice: Sequence[Advice]) -> ResultTable:
-    """The cheapest threshold of each system for a few prices of a non-return."""
+    """The cheapest threshold of each system for a few prices of a non-return; of many systems a row for each price."""
+    title = "Cheapest threshold by what a non-return costs, an error being 1"
 
-    def cheapest(path: Sequence[Stretch], ratio: float) -> str:
+    def cheapest(path: Sequence[Stretch], ratio: float) -> tuple[str, str, str]:
         best = next(stretch for stretch in path if stretch.ratio_from <= ratio <= stretch.ratio_to)
-        return f"{_cutoff(best)} (withholds {tabled_percent(best.nonreturn)}, error {tabled_percent(best.error)})"
+        return _cutoff(best), tabled_percent(best.nonreturn), tabled_percent(best.error)
 
-    rows = tuple((f"{ratio:g}", *(cheapest(one.shown.path, ratio) for one in advice)) for ratio in RATIOS)
-    columns = ("cost", *(one.system for one in advice))
-    return ResultTable("Cheapest threshold by what a non-return costs, an error being 1", columns, rows)
+    def in_short(path: Sequence[Stretch], ratio: float) -> str:
+        threshold, withheld, error = cheapest(path, ratio)
+        return f"{threshold} (withholds {withheld}, error {error})"
+
+    if len(advice) > MOST_SIDE_BY_SIDE:
+        many = tuple((one.system, f"{ratio:g}", *cheapest(one.shown.path, ratio)) for one in advice for ratio in RATIOS)
+        return ResultTable(title, ("system", "cost", "threshold", "non-return", "error"), many)
+    rows = tuple((f"{ratio:g}", *(in_short(one.shown.path, ratio) for one in advice)) for ratio in RATIOS)
+    return ResultTable(title, ("cost", *(one.system for one in advice)), rows)
 
 
 def _cutoff(choice: Choice | Stretch) -> str:
     return "return nothing" if math.isnan(choice.threshold) else choice.printed_threshold
 
+
+MOST_SIDE_BY_SIDE = 3
+"""Systems up to which their cheapest thresholds stand beside each other."""
 
 MOST_BRIEF_EXAMPLES = 5
 """Examples that a report in brief shows."""
@@ -388,7 +398,7 @@ def _example_table(title: str, rows: Sequence[Example], count: int) -> ResultTab
 
     cells = tuple(
         (
-            f"{row.confidence:.4g}",
+            f"{row.confidence:#.4g}" if math.isfinite(row.confidence) else "none",
             plain_text(row.input if inputs and row.input is not None else row.id or "(no id)"),
             *([target(row)] if targets else []),
             plain_text(row.prediction if row.prediction is not None else "(unknown)"),

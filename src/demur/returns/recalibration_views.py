@@ -102,19 +102,17 @@ def calibration_table(calibrations: Sequence[Calibration]) -> ResultTable:
     rows = tuple(
         (
             one.system,
-            f"{one.answers:,}",
             _figure(one.before["ece"]),
             _figure(one.after["ece"]),
             _figure(one.before["brier"]),
             _figure(one.after["brier"]),
             "–" if one.change is None else _difference(one.change),
             "–" if one.chosen is None else one.chosen.name,
-            one.advice,
         )
         for one in calibrations
     )
-    names = ("system", "answers", "ECE", "ECE out of fold", "Brier", "Brier out of fold", "change of Brier", "method")
-    return ResultTable("Confidences as they are, and recalibrated out of fold", (*names, "advice"), rows)
+    names = ("system", "ECE", "ECE out of fold", "Brier", "Brier out of fold", "change of Brier", "method")
+    return ResultTable("Confidences as they are, and recalibrated out of fold", names, rows)
 
 
 def reliability_drawing(one: Calibration) -> Drawing:

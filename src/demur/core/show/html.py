@@ -27,6 +27,9 @@ NOTEBOOK_ROWS = 12
 _NARROWEST, _WIDEST = 16, 60
 """Characters that a column of texts is taken to hold, at least and at most."""
 
+_NUMBERS = 0.14
+"""Share of the width of a table of texts that a column of numbers has at least, so that its heading fits."""
+
 SETTING = "DEMUR_NOTEBOOK"
 """Environment variable: "static" shows pictures only (about 50 kB a result), "text" no figures at all."""
 
@@ -91,7 +94,9 @@ def text_table(table: ResultTable) -> str:
     )
     longest = [max(map(len, column)) for column in zip(table.columns, *table.rows, strict=True)]
     bounded = [min(max(length + 1, _NARROWEST), _WIDEST) for length in longest]
-    widths = "".join(f'<col style="width: {100 * length / sum(bounded):.0f}%">' for length in bounded)
+    least = [_NUMBERS if one else 0 for one in table.numeric]
+    shares = [max(length / sum(bounded), share) for length, share in zip(bounded, least, strict=True)]
+    widths = "".join(f'<col style="width: {100 * share / sum(shares):.0f}%">' for share in shares)
     body = "".join(f"<tr>{row}</tr>" for row in cells)
     return _scrolling(table, body, kind=' class="texts"', columns=f"<colgroup>{widths}</colgroup>")
 

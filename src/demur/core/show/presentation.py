@@ -126,14 +126,14 @@ class ResultTable:
 
     @property
     def numeric(self) -> tuple[bool, ...]:
-        """Which columns hold numbers, so that they are aligned to the right; the first names the rows.
+        """Which columns hold numbers, so that they stand to the right; the first names the rows, or says how sure.
 
         >>> ResultTable("", ("system", "error"), (("a", "3.2 % (1.0 to 5.0)"), ("b", "–"))).numeric
         (False, True)
         """
         columns = list(zip(*self.rows, strict=True)) or [()] * len(self.columns)
         return tuple(
-            place > 0
+            (place > 0 or self.columns[0] == "confidence")
             and self.columns[place] not in _NAMES
             and any(cell == "–" or _NUMBER.fullmatch(cell) for cell in cells)
             and all(map(_NO_WORD.fullmatch, cells))
