@@ -83,6 +83,22 @@ def test_the_first_run_ticked_is_the_baseline_and_the_link_keeps_the_choice(page
     assert page.url.endswith(f"/compare?run={alpha}&run={beta}")
 
 
+def test_all_runs_shown_are_ticked_at_once(page):
+    page.get_by_label("Find", exact=True).fill("alpha")
+    page.wait_for_function("() => document.querySelectorAll('#list tbody tr').length === 1")
+    everyone = page.get_by_label("Choose all runs shown")
+    everyone.check()
+    assert page.locator("#chosen").inner_text() == "alpha is the baseline; tick another."
+    page.get_by_label("Find", exact=True).fill("")
+    page.wait_for_function("() => document.querySelectorAll('#list tbody tr').length > 1")
+    assert everyone.evaluate("(box) => box.indeterminate")
+    everyone.check()
+    assert page.locator("input[name=run]:not(:checked)").count() == 0
+    assert page.get_by_role("button", name="Delete…", exact=True).is_enabled()
+    everyone.uncheck()
+    assert page.locator("input[name=run]:checked").count() == 0
+
+
 def test_the_list_follows_what_is_typed_and_the_link_restores_it(page):
     page.get_by_label("Find", exact=True).fill("alpha")
     page.wait_for_function("() => document.querySelectorAll('#list tbody tr').length === 1")

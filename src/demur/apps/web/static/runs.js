@@ -30,7 +30,13 @@ function compared() {
 }
 
 function showChosen() {
-  for (const box of list.querySelectorAll("input[name=run]")) box.checked = chosen.includes(box.value);
+  const boxes = [...list.querySelectorAll("input[name=run]")];
+  for (const box of boxes) box.checked = chosen.includes(box.value);
+  const all = list.querySelector("#all-runs");
+  if (all) {
+    all.checked = boxes.every((box) => box.checked);
+    all.indeterminate = !all.checked && boxes.some((box) => box.checked);
+  }
   const told = list.querySelector("#chosen");
   if (told) {
     const first = chosen[0];
@@ -57,6 +63,13 @@ function remember() {
 }
 
 list.addEventListener("change", (event) => {
+  if (event.target.id === "all-runs") {
+    const shown = [...list.querySelectorAll("input[name=run]")].map((box) => box.value);
+    chosen = chosen.filter((id) => !shown.includes(id));
+    if (event.target.checked) chosen.push(...shown);
+    showChosen();
+    return;
+  }
   if (!event.target.matches("input[name=run]")) return;
   const { value, checked } = event.target;
   chosen = chosen.filter((id) => id !== value);
