@@ -310,6 +310,7 @@ def test_in_brief_there_are_a_verdict_a_plot_three_numbers_and_five_examples(log
 def test_examples_without_a_confidence_say_so():
     text = reported("no confidences").markdown()
     assert "| none |" in text
+    assert "system: with all returned, 25 answers are wrong." in text
     assert "-inf" not in text
 
 

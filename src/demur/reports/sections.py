@@ -360,9 +360,13 @@ def _example_sentence(one: Examples, threshold: str) -> str:
     if math.isnan(one.threshold):
         return f"{one.system} returns nothing, so there is nothing to look at but the right answers it withholds."
     if one.errors == 0:
-        return f"{one.system}: no wrong answer is returned at {threshold}."
+        at = ", with all returned" if one.threshold == -math.inf else f" at {threshold}"
+        return f"{one.system}: no wrong answer is returned{at}."
     wrong, right = ("answer is" if count == 1 else "answers are" for count in (one.errors, one.missed))
     scope = f", {one.out_of_scope:,} of them to inputs out of scope" if one.out_of_scope else ""
+    if one.threshold == -math.inf:
+        answers = "answer is" if one.errors == 1 else "answers are"
+        return f"{one.system}: with all returned, {one.errors:,} {answers} wrong{scope}."
     return (
         f"{one.system}: at a threshold of {threshold}, {one.errors:,} wrong {wrong} "
         f"returned{scope}, and {one.missed:,} right {right} withheld."
