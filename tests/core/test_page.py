@@ -186,6 +186,12 @@ def test_numbers_are_to_the_right_and_names_to_the_left():
     assert table_html(table).count('<td class="n">') == 6
 
 
+def test_a_range_of_ranks_does_not_break():
+    shown = table_html(ResultTable("Leaderboard", ("rank", "system"), (("11–26", "a"),)))
+    assert '<th scope="row" class="rank">11–26</th>' in shown
+    assert "th.rank { white-space: nowrap; }" in page("T", [])
+
+
 def test_the_script_of_figures_is_made_once_for_all_processes(tmp_path, monkeypatch):
     made = []
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))

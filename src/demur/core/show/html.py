@@ -59,8 +59,9 @@ def paragraphs(sentences: Sequence[str]) -> str:
 def table_html(table: ResultTable) -> str:
     """A table of text with its title as caption; the first column names the rows, numbers are to the right."""
     written = [number_cell if one else _text_cell for one in table.numeric[1:]]
+    kind = ' class="rank"' if table.columns[:1] == ("rank",) else ""
     body = "".join(
-        f'<tr><th scope="row">{escape_text(row[0])}</th>'
+        f'<tr><th scope="row"{kind}>{escape_text(row[0])}</th>'
         f"{''.join(write(cell) for write, cell in zip(written, row[1:], strict=True))}</tr>"
         for row in table.rows
     )
