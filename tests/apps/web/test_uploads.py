@@ -91,6 +91,12 @@ def test_a_bad_upload_says_what_and_where_and_leaves_no_run(sent, store):
     assert store.runs() == []
 
 
+def test_a_fault_of_one_system_names_it_as_the_users_file(sent):
+    rows = [{"correct": k % 2 == 0, "confidence": (k + 1) / 9} for k in range(8)]
+    job = sent(lines([*rows, {"correct": True, "confidence": 95}]), "mine.jsonl")
+    assert 'confidences of system "mine" mix 0 to 1' in job.message
+
+
 @pytest.mark.usefixtures("nothing_left")
 @pytest.mark.parametrize(
     "body", [b"\x80\x04K\x01.", b"not json\n", b"{}\n", b"\n \n", b"PAR1nothing", gzip.compress(b"{}", mtime=0)[:-9]]

@@ -22,7 +22,7 @@ from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
 
 from demur.apps.web.site import Action, JsonAnswer, Query, Site, steadily
-from demur.core.io.columns import ALIASES, nearest
+from demur.core.io.columns import ALIASES, likely_columns, nearest
 from demur.core.io.files import header_of, scan_columnar
 from demur.core.io.sources import (
     CHUNK,
@@ -34,6 +34,7 @@ from demur.core.io.sources import (
     compression_of,
     opened,
     quiet_panics,
+    stem_of,
 )
 from demur.core.io.tables import TableLimits, limited, named_column, refuse_large
 from demur.core.io.untrusted import zip_size, zstd_size
@@ -54,6 +55,9 @@ PIECE = 1 << 20
 LONGEST_NAME = 200
 ROWS_SHOWN, LONGEST_SHOWN = 5, 60
 """Rows of an upload that are shown before it is read, and characters of their cells."""
+
+_PROPOSED = ("target", "prediction", "confidence")
+"""Parts for which a column is proposed by the words in its name, where none has a name that is known."""
 
 NAMES = (
     "target",
@@ -210,12 +214,18 @@ def add_upload(store: Store, given: dict[str, Any], step: Step) -> dict[str, Any
             refuse_bomb(path, shown, given["most"])
             added = store.add(RenamedFile(path, shown), reading=reading, step=step, **options)
     except DemurError as fault:  # whoever tells of the file itself knows only where we put it
-        raise UsageError(str(fault).replace(str(path), shown)) from None
+        raise _fault_of(fault, path, shown) from None
     return {"file": shown, "runs": [added_values(one) for one in added]}
 
 
+def _fault_of(fault: DemurError, path: Path, shown: str) -> UsageError:
+    """The fault as it is told: a file, and a system named after it, go by their owner's name, not by ours."""
+    said = str(fault).replace(str(path), shown)
+    return UsageError(said.replace(f'system "{stem_of(path)}"', f'system "{stem_of(Path(shown))}"'))
+
+
 def preview_upload(_: Store, given: dict[str, Any], step: Step) -> dict[str, Any]:
-    """The columns of an upload, the first of its rows, and which columns would be read for what."""
+    """The columns of an upload, the first of its rows, which columns are read for what, and which might be."""
     path, shown = Path(given["path"]), given["file"]
     step("reading", 0, 1)
     try:
@@ -223,7 +233,7 @@ def preview_upload(_: Store, given: dict[str, Any], step: Step) -> dict[str, Any
             refuse_bomb(path, shown, given["most"])
             rows = read_table(path).head(ROWS_SHOWN)
     except DemurError as fault:
-        raise UsageError(str(fault).replace(str(path), shown)) from None
+        raise _fault_of(fault, path, shown) from None
     texts = [["" if cell is None else str(cell)[:LONGEST_SHOWN] for cell in row] for row in rows.iter_rows()]
     guesses = {
         name: column
@@ -231,7 +241,9 @@ def preview_upload(_: Store, given: dict[str, Any], step: Step) -> dict[str, Any
         for column in reversed(rows.columns)
         if column.casefold() in (name, *ALIASES.get(name, ()))
     }
-    return {"columns": rows.columns, "rows": texts, "guesses": guesses}
+    free = [column for column in rows.columns if column not in guesses.values()]
+    likely = likely_columns(free, [part for part in _PROPOSED if part not in guesses])
+    return {"columns": rows.columns, "rows": texts, "guesses": guesses, "likely": likely}
 
 
 def added_values(one: Added) -> dict[str, Any]:

@@ -303,21 +303,22 @@ function offerAgain(parts, file, open) {
   form.addEventListener("submit", (event) => { event.preventDefault(); parts.item.remove(); queue(file, form); });
   if (!open) form.elements.replace.checked = true;
   const fold = made("details", {}, made("summary", {}, "Import settings"), form);
-  fold.addEventListener("toggle", () => showColumns(file, columns), { once: true });
+  fold.addEventListener("toggle", () => showColumns(file, columns, open), { once: true });
   parts.below.append(fold);
   fold.open = open;
 }
 
-async function showColumns(file, place) {
+// With `propose` the columns that likely mean what the file lacks are picked already.
+async function showColumns(file, place, propose) {
   try {
     const query = new URLSearchParams({ file: file.name, preview: "1" });
     const { job } = await uploaded(`/api/uploads?${query}`, file, () => {});
     const seen = await followed(job.number, () => {});
     if (seen.state !== "done") throw new Error(seen.message);
-    const { columns, rows, guesses } = seen.answer;
+    const { columns, rows, guesses, likely } = seen.answer;
     const list = (name) => made("label", {}, `${name} `, made("select", { name: `column:${name}`, "aria-label": name },
       made("option", { value: "" }, guesses[name] ? `as guessed: ${visible(guesses[name])}` : "none"),
-      ...columns.map((column) => made("option", { value: column }, visible(column)))));
+      ...columns.map((column) => made("option", { value: column, selected: propose && likely[name] === column }, visible(column)))));
     const cells = (tag, row) => made("tr", {}, ...row.map((text) => made(tag, {}, visible(text))));
     place.replaceChildren(
       made("fieldset", { class: "picks" }, made("legend", {}, "Columns"), ...page.names.map(list)),
