@@ -332,8 +332,8 @@ def _assemble(given: Iterator[Table], names: Sequence[str], notes: Sequence[str]
     if refuse_duplicates(frame, tables, key=() if reading.pair_by == BY_ROW else reading.pair_by):
         frame, note = _grouped_by_id(frame)
         notes.append(note)
-    frame, found, doubts = _settle_scales(frame, tables, reading)
-    notes += [*found, *judging.notes_on_calibration(frame, tables)]
+    frame, scales, doubts = _settle_scales(frame, tables, reading)
+    notes += [*scales, *judging.notes_on_calibration(frame, tables)]
     judgeable = all(part.judged for part in parts)
     warnings += [*doubts, *(warning for part in parts for warning in part.warnings)]
     warnings += sentences_of_counts(part.cautions for part in parts)
