@@ -307,6 +307,20 @@ def test_in_brief_there_are_a_verdict_a_plot_three_numbers_and_five_examples(log
     assert report.markdown().count("\n") < 40
 
 
+def test_three_systems_or_more_stand_in_the_order_of_their_ranks():
+    report = demur.report(
+        *(log(name=name, skill=skill) for name, skill in (("c", 0.1), ("a", 2.0), ("b", 9.0))), **QUICK
+    )
+    ranked = [one.system for one in report.analyses.answers.comparison.leaderboard.ranked]
+    assert [row[0] for row in report.summary().tables[0].rows] == ranked == ["a", "b", "c"]
+    assert [
+        row[0] for row in demur.report(log(name="c", skill=0.1), log(name="b"), **QUICK).summary().tables[0].rows
+    ] == [
+        "c",
+        "b",
+    ]
+
+
 def test_examples_without_a_confidence_say_so():
     text = reported("no confidences").markdown()
     assert "| none |" in text

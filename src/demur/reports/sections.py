@@ -136,9 +136,13 @@ def leader_of(answers: AnswerAnalyses, advice: Sequence[Advice]) -> Advice:
 
 
 def advice_table(answers: AnswerAnalyses, shared: str) -> ResultTable:
-    """Each system at the threshold that is recommended for it; the title says what all names share."""
+    """Each system at the threshold recommended for it, three or more by rank; the title says what all names share."""
     rows = []
-    for one, advice in zip(answers.evaluations, answers.advice, strict=True):
+    ranks: dict[str, int] = {}
+    if answers.comparison is not None and len(answers.evaluations) > 2:
+        ranks = {one.system: place for place, one in enumerate(answers.comparison.leaderboard.ranked)}
+    advised = zip(answers.evaluations, answers.advice, strict=True)
+    for one, advice in sorted(advised, key=lambda pair: ranks.get(pair[0].name, 0)):
         choice, cells = advice.recommended, ("none", "–", "–", "–")
         if choice is not None:
             rates = (tabled_percent(choice.nonreturn), tabled_percent(choice.error), tabled_risk(choice.risk))
