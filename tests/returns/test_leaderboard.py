@@ -8,7 +8,8 @@ import pytest
 from rich.cells import cell_len
 from rich.console import Console
 
-from demur.core.show.terminal import show
+from demur.core.show.page import lead_table
+from demur.core.show.terminal import fit_table, show
 from demur.core.stats.resampling import Rows
 from demur.errors import UsageError
 from demur.returns.charts.comparison import forest_chart, pair_matrix_chart
@@ -104,9 +105,14 @@ def test_tests_of_many_pairs_are_those_of_each_pair(paired):
         assert one.overall == replace(alone, tests=one.overall.tests)
 
 
-def test_a_silent_system_comes_last_and_is_named():
+@pytest.fixture(scope="module")
+def silent_among_others():
     logs = systems(200, shares=(0.7, 0.8, 0.9))
-    found = compare(table(*logs, silent(logs[0], "mute")), replicates=50)
+    return compare(table(*logs, silent(logs[0], "mute")), replicates=50)
+
+
+def test_a_silent_system_comes_last_and_is_named(silent_among_others):
+    found = silent_among_others
     assert found.leaderboard.standings[-1].system == "mute"
     assert found.leaderboard.standings[-1].rank == (4, 4)
     assert "mute answers nothing." in of_comparison(found).sentences
@@ -116,6 +122,36 @@ def test_a_silent_system_comes_last_and_is_named():
     sides = {row["system"]: row["side"] for rows in forest.values() for row in rows if "side" in row}
     assert sides["mute"] == "significantly worse"
     pair_matrix_chart(found)
+
+
+def forms(board):
+    """The forms of a table, the widest first."""
+    while board is not None:
+        yield board
+        board = board.brief
+
+
+def test_what_a_leaderboard_is_sorted_by_stands_in_each_of_its_forms():
+    found = compare(table(*systems(60)), replicates=50, sort="ranking_skill")
+    for form in forms(leaderboard_table(found)):
+        assert "sorted by ranking skill" in form.title
+        values = [float(row[form.columns.index("ranking skill")]) for row in form.rows]
+        assert values == sorted(values, reverse=True)
+
+
+def test_the_interval_of_a_difference_goes_last_of_all_intervals(many):
+    found = [fit_table(leaderboard_table(many), width) for width in (190, 100, 75)]
+    spans = [[" to " in row[3] for row in one.rows if row[3] != "baseline"] for one in found]
+    assert [len(one.columns) for one in found] == [10, 5, 5]
+    assert [set(one) for one in spans] == [{True}, {True}, {False}]
+    page = lead_table(of_comparison(many))
+    assert page.rows == found[1].rows
+
+
+def test_a_system_without_an_area_takes_no_further_line(silent_among_others):
+    board = leaderboard_table(silent_among_others)
+    assert board.rows[-1][2] == "undefined (nothing was answered, so there is no curve)"
+    assert fit_table(board, 80).rows[-1][2] == "undefined"
 
 
 def nearly_silent(rows, system, answered=3):

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from importlib import import_module
 from typing import Any
 
@@ -332,34 +333,64 @@ def _row_labels(evaluations: Sequence[Evaluation]) -> tuple[str, list[str]]:
 def leaderboard_table(comparison: Comparison) -> ResultTable:
     """The systems in order: rank, area, difference from the baseline with its test, readings at a point.
 
-    Less wide ones leave out the interval of the difference, then the readings.
+    Less wide ones leave out the interval of the difference, then the readings, and again that interval; what the
+    systems are sorted by stays.
     """
     board = comparison.leaderboard
-    evaluations = {one.name: one for one in comparison.evaluations}
-    measures = comparison.evaluations[0].measures
-    shown = [name for name in FIGURES if name in measures]
-    whole, half, brief = [], [], []
-    for one in board.standings:
-        gap, ends, p = "baseline", "", ""
-        if one.difference is not None:
-            ends, p = _contrast_texts(one.difference, "{:+.4f}".format)
-            gap = ends.partition(" ")[0]
-        where = [words.cutoff_words(evaluations[one.system], name) for name in shown]
-        readings = [
-            f"{_value_text(name, one.figures[name])}{at}" if one.figures[name].defined else "–"
-            for name, at in zip(shown, where, strict=True)
-        ][1:]
-        start = (_places(one.rank), one.system, _figure_text(shown[0], one.figures[shown[0]]))
-        whole.append((*start, ends or gap, p, *readings, f"{one.n:,}"))
-        half.append((*start, gap, p, *readings))
-        brief.append((*start, gap, p))
-    names = tuple(measure_name(name, measures[name]) for name in shown[1:])
-    columns = ("rank", "system", "AUGRC", "difference", "p", *names)
+    cells = _leaderboard_cells(comparison)
+    readings = [name for name in FIGURES if name in cells and name != "augrc"]
     level = numbers.percent(comparison.level)
-    title = f"Leaderboard with {level} intervals, ranks by {board.tests:,} corrected pairwise tests"
-    least = ResultTable(f"{title} (more: -o page.html)", columns[:5], tuple(brief))
-    less = ResultTable(title, columns, tuple(half), brief=least)
-    return ResultTable(title, (*columns, "inputs"), tuple(whole), brief=less)
+    tests = f"ranks by {board.tests:,} corrected pairwise tests"
+    order = "" if board.sort == "rank" else f", sorted by {_sorted_by(board.sort, cells)}"
+    title = f"Leaderboard with {level} intervals, {tests}{order}"
+
+    def form(title: str, keys: Sequence[str], brief: ResultTable | None = None) -> ResultTable:
+        columns, *rows = zip(*(cells[key] for key in keys), strict=True)
+        return ResultTable(title, columns, tuple(rows), brief=brief)
+
+    extra = [name for name in readings if name == board.sort]
+    elsewhere = " (more: -o page.html)"
+    start, rest = ("rank", "system", "augrc"), ("p", *extra)
+    least = form(f"{title}{elsewhere}", (*start, "gap", *rest))
+    if extra:  # the intervals give way to what was asked for
+        plain = f"Leaderboard, {tests}{order}{elsewhere}"
+        least = replace(least, brief=form(plain, ("rank", "system", "value", "gap", *rest)))
+    tested = form(f"{title}{elsewhere}", (*start, "difference", *rest), least)
+    half = form(title, (*start, "gap", "p", *readings), tested)
+    return form(title, ("rank", "system", "whole_area", "difference", "p", *readings, "inputs"), half)
+
+
+def _leaderboard_cells(comparison: Comparison) -> dict[str, list[str]]:
+    """The columns of a leaderboard, each with its heading, by what they hold."""
+    board, measures = comparison.leaderboard, comparison.evaluations[0].measures
+    evaluations = {one.name: one for one in comparison.evaluations}
+    cells: dict[str, list[str]] = {
+        "rank": ["rank", *(_places(one.rank) for one in board.standings)],
+        "system": ["system", *(one.system for one in board.standings)],
+    }
+    areas = [one.figures["augrc"] for one in board.standings]
+    gaps = [
+        ("baseline", "") if one.difference is None else _contrast_texts(one.difference, "{:+.4f}".format)
+        for one in board.standings
+    ]
+    cells["whole_area"] = ["AUGRC", *(_figure_text("augrc", one) for one in areas)]
+    cells["augrc"] = ["AUGRC", *(_figure_text("augrc", one) if one.defined else "undefined" for one in areas)]
+    cells["value"] = ["AUGRC", *(_value_text("augrc", one) if one.defined else "undefined" for one in areas)]
+    cells["difference"] = ["difference", *(text for text, _ in gaps)]
+    cells["gap"] = ["difference", *(text.partition(" ")[0] for text, _ in gaps)]
+    cells["p"] = ["p", *(p for _, p in gaps)]
+    for name in (one for one in FIGURES if one in measures and one != "augrc"):
+        cells[name] = [measure_name(name, measures[name])]
+        for one in board.standings:
+            figure, where = one.figures[name], words.cutoff_words(evaluations[one.system], name)
+            cells[name].append(f"{_value_text(name, figure)}{where}" if figure.defined else "–")
+    cells["inputs"] = ["inputs", *(f"{one.n:,}" for one in board.standings)]
+    return cells
+
+
+def _sorted_by(sort: str, cells: Mapping[str, Sequence[str]]) -> str:
+    """What a leaderboard is sorted by, as its column is called."""
+    return "name" if sort == "system" else cells.get(sort, [sort])[0]
 
 
 def _places(rank: tuple[int, int]) -> str:

@@ -40,6 +40,9 @@ MOST_OPEN_ROWS = 12
 _ELSEWHERE = re.compile(r" \([^()]*-o page\.html[^()]*\)$")
 """What the title of a table in brief says of where the whole is; on a page it is further down."""
 
+ACROSS = 100
+"""Characters across a page in the type of its tables."""
+
 MOST_VERDICT = 3
 """Sentences that stand over the first table and figure; the others follow below."""
 
@@ -152,14 +155,21 @@ def presentation_page(presentation: Presentation, *, seed: int | None = None) ->
 
 
 def lead_table(presentation: Presentation) -> ResultTable | None:
-    """The table that leads a page: the first as briefly as it can be, or as it is where it is short."""
+    """The table that leads a page: the first in brief, as far as its rows need to be lines, or as it is where short."""
     first = next(iter(presentation.tables), None)
     if first is None or first.brief is None:
         return None if first is None or len(first.rows) > MOST_OPEN_ROWS else first
     brief = first.brief
-    while brief.brief is not None:
+    while brief.brief is not None and not _fits(brief):
         brief = brief.brief
     return brief.titled(_ELSEWHERE.sub("", brief.title))
+
+
+def _fits(table: ResultTable) -> bool:
+    """Whether each row of a table is one line across a page, with the names of systems cut where they are long."""
+    from demur.core.show.terminal import width_in_lines, with_short_systems
+
+    return width_in_lines(with_short_systems(table, ACROSS)) <= ACROSS
 
 
 def chart_page(chart: Any) -> str:

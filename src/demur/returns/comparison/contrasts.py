@@ -411,6 +411,8 @@ class Leaderboard:
     tests: int
     """Tests of every two systems, for which ranks are corrected together."""
     pairs: tuple[PairTests, ...]
+    sort: SortKey = "rank"
+    """What the standings are sorted by."""
 
     @property
     def ranked(self) -> list[Standing]:
@@ -498,7 +500,7 @@ def leaderboard(
     ]
     areas = {one.name: _area(one.curve) for one in evaluations}
     standings.sort(key=lambda one: _sort_value(one, sort, areas))
-    return Leaderboard(tuple(standings), baseline, every[0].overall.tests if every else 0, tuple(every))
+    return Leaderboard(tuple(standings), baseline, every[0].overall.tests if every else 0, tuple(every), sort)
 
 
 def _open_ranks(names: Sequence[str], every: Sequence[PairTests]) -> dict[str, tuple[int, int]]:
