@@ -79,6 +79,12 @@ def test_the_baseline_is_the_first_the_best_or_the_one_named(asked, chosen):
     assert {pair.a for pair in found.pairs} == {chosen}
 
 
+def test_the_baseline_may_be_named_as_the_table_names_it():
+    logs = [made_up(f"results/mmlu_{name}_cot", 40, seed=0) for name in ("one", "two", "three")]
+    board = compare(table(*logs), replicates=50, baseline="two").leaderboard
+    assert board.baseline == "results/mmlu_two_cot"
+
+
 def test_an_unknown_baseline_is_refused_with_the_nearest_names():
     with pytest.raises(UsageError, match='no system "s9" to be the baseline; did you mean'):
         compare(table(*systems(20)), replicates=50, baseline="s9")

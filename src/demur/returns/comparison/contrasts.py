@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from demur.core.arrays import Array, Flags
 from demur.core.io.columns import nearest
+from demur.core.show.numbers import names_in_short
 from demur.core.show.results import plain
 from demur.core.stats.intervals import Figure, sidak
 from demur.core.stats.resampling import ComparedRows, Rows
@@ -457,6 +458,8 @@ class Leaderboard:
 def chosen_baseline(asked: str | None, curves: Mapping[str, ErrorReturnCurve], every: Sequence[PairTests]) -> str:
     """The system that others are held against: the first, the one that is named, or the one that ranks best.
 
+    It may be named as tables name it, without what all names share.
+
     The area alone does not make a system the best: one that answers next to nothing has next to none.
     """
     if asked is None:
@@ -466,6 +469,8 @@ def chosen_baseline(asked: str | None, curves: Mapping[str, ErrorReturnCurve], e
     if asked == BEST:
         ranks = _open_ranks(list(curves), every)
         return min(curves, key=lambda name: (sum(ranks[name]), _area(curves[name])))
+    if named := [name for name, short in names_in_short(list(curves))[0].items() if short == asked]:
+        return named[0]
     raise UsageError(f'there is no system "{asked}" to be the baseline; {nearest(asked, (*curves, BEST))}')
 
 
