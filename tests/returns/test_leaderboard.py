@@ -127,6 +127,7 @@ def test_a_silent_system_comes_last_and_is_named(silent_among_others):
     forest = forest_chart(found).to_dict()["datasets"]
     sides = {row["system"]: row["side"] for rows in forest.values() for row in rows if "side" in row}
     assert sides["mute"] == "significantly worse"
+    assert "mute undefined" in forest_chart(found).to_dict()["description"]
     pair_matrix_chart(found)
 
 

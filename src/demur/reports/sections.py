@@ -20,7 +20,7 @@ from demur.outcome.presentation import price_sentences
 from demur.reports.analyses import CHANCE, PROMISED, Advice, AnswerAnalyses, ReportAnalyses, ReportOptions
 from demur.returns import words
 from demur.returns.comparison import verdicts
-from demur.returns.comparison.compare import Comparison
+from demur.returns.comparison.compare import MOST_PAIRED, Comparison
 from demur.returns.drift.analysis import Drift
 from demur.returns.drift.views import change_headline, of_drift
 from demur.returns.evaluate import Evaluation, heap_notes, joined_notes
@@ -651,7 +651,10 @@ def _answer_findings(answers: AnswerAnalyses) -> list[str]:
     if off := [one for one in answers.calibrations if one.advice == "recalibrate"]:
         worst = percent(max(one.before["ece"].value for one in off))
         whose, much = ("its", worst) if len(off) == 1 else ("their", f"up to {worst}")
-        names = listed([one.system for one in off])
+        systems = [one.system for one in off]
+        names = (
+            listed(systems) if len(systems) <= MOST_PAIRED else f"{len(systems)} of the systems, such as {systems[0]}"
+        )
         sentences.append(f"Recalibrate {names}: {whose} confidences are off by {much} on average.")
     return sentences
 

@@ -108,7 +108,7 @@ def _many_systems(comparison: Comparison, region: tuple[float, float] | None, fa
     names = _coloured(comparison)
     systems = {one.name: one for one in comparison.evaluations}
     drawn = [systems[name] for name in names]
-    others = [one for one in comparison.evaluations if one.name not in names]
+    others = [one for one in comparison.evaluations if one.name not in names and not verdicts.is_silent(one.curve)]
     table = curve_table([*drawn, *others])
     band = drawn[0].band.frame().select("system", "nonreturn", low="low_all", high="high_all")
     heights = (float(frame[name].max()) for frame, name in ((table, "error"), (band, "high")))  # type: ignore[arg-type]
@@ -235,7 +235,9 @@ def forest_chart(comparison: Comparison) -> Any:
     for one in ranked:
         figure, places = one.figures["augrc"], str(one.rank[0])
         places += "" if one.rank[0] == one.rank[1] else f"–{one.rank[1]}"
-        text = with_interval(figure.value, figure.low, figure.high, write="{:.4f}".format)
+        text = "undefined"
+        if figure.defined:
+            text = with_interval(figure.value, figure.low, figure.high, write="{:.4f}".format)
         rows.append((one.system, figure.value, figure.low, figure.high, _side(one), places, text))
     columns = ("system", "augrc", "low", "high", "side", "rank", "text")
     table = pl.DataFrame(rows, schema=columns, orient="row", infer_schema_length=None)
