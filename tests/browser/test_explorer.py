@@ -220,7 +220,7 @@ def test_a_share_that_ties_put_out_of_reach_is_told_with_the_cutoff_below(open_p
     assert re.match(
         r"Withholding 20 % of the inputs, base answers [\d.]+ % wrongly and better [\d.]+ %\. ", sentences[0]
     )
-    assert " That takes chance among tied answers; the next threshold withholds less: " in sentences[0]
+    assert " Ties leave no threshold there: these rates return tied answers at random, and the next " in sentences[0]
     assert table(still) == table(live)
 
 
@@ -308,7 +308,7 @@ def test_the_cost_slider_walks_the_cost_path(show, document):
     said = plain(page.locator("[data-part=said]").inner_text())
     assert said.startswith("When a non-return costs 0.5 of an error, better with a threshold of ")
     own = next(part for part in document["systems"][1]["path"] if part["from"] <= 0.5 <= part["to"])
-    assert said.endswith(f"for ratios from {numbers.number(own['from'])} to {numbers.number(own['to'])}.")
+    assert said.endswith(f"at ratios from {numbers.number(own['from'])} to {numbers.number(own['to'])}.")
 
 
 def test_one_threshold_for_all_returns_what_is_at_least_as_sure(show):

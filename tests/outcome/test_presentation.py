@@ -82,7 +82,7 @@ def test_sentences_say_what_the_numbers_say(fit):
     assert told[0] == f"{len(kept)} of {len(found.names)} candidates are kept: {', '.join(kept)}."
     assert told[1] == f"In-sample they explain R2 {found.chosen.r2:.2f} of the variance of outcome."
     assert told[2] == (
-        f"What is left of that: R2 {found.loo.r2:.2f} when the chosen model is held against dialogues left out, "
+        f"What is left of that: R2 {found.loo.r2:.2f} when the chosen model predicts dialogues left out, "
         f"R2 {found.nested.r2:.2f} when the choice itself is made without them."
     )
     assert len(told) == 3
@@ -92,15 +92,15 @@ def test_nothing_found_is_said_and_that_it_is_of_no_use():
     found = noise()
     told = regression_sentences(found)
     assert told[0] == f"No candidate explains gain better than its mean, {found.y.mean():.4g}."
-    assert told[1].startswith(f"Even so: R2 {found.loo.r2:.2f} when the chosen model is held against rows left out")
+    assert told[1].startswith(f"Even so: R2 {found.loo.r2:.2f} when the chosen model predicts rows left out")
     assert told[2] == "A system's outcome is guessed no better than by the mean: do not use the model to predict."
 
 
 def test_rows_dialogues_and_groups_are_called_by_their_names():
-    assert "held against rows left out" in regression_sentences(noise())[1]
-    assert "held against dialogues left out" in regression_sentences(noise(rows=[f"d{k}" for k in range(20)]))[1]
+    assert "predicts rows left out" in regression_sentences(noise())[1]
+    assert "predicts dialogues left out" in regression_sentences(noise(rows=[f"d{k}" for k in range(20)]))[1]
     grouped = noise(groups=np.arange(20) // 2)
-    assert "held against groups left out" in regression_sentences(grouped)[1]
+    assert "predicts groups left out" in regression_sentences(grouped)[1]
     assert any("without each group" in note for note in of_regression(grouped).notes)
 
 

@@ -94,7 +94,7 @@ def test_labels_that_differ_only_in_case_are_told_once():
     near = batch({**FOLLOWED, "prediction": "A"}, FOLLOWED)
     reader, _ = read(near, near)
     assert [warning for warning in reader.warnings if "case" in warning] == [
-        'in row 2 or shortly before: 1 prediction equals a target but for case or spaces, e.g. "A" and "a"; '
+        'in row 2 or shortly before: 1 prediction equals a target except for case or spaces, e.g. "A" and "a"; '
         "it counts as wrong"
     ]
 

@@ -433,7 +433,10 @@ def confidences(pairs):
         ([(0.25, 0.1), (0.35, 0.1), (0.65, 0.9), (0.75, 0.9)], r"ECE 0.2, surer than right below .*, less sure above"),
         ([(0.25, 0.4), (0.35, 0.6), (0.65, 0.5), (0.75, 0.5)], r"ECE .*, less sure than right below .*, surer above"),
         ([(0.25, 0.0), (0.95, 1.0), (0.96, 1.0), (0.97, 1.0), (0.98, 1.0), (0.99, 1.0)], r"ECE .*, surer than right"),
-        ([(0.15, 0.3), (0.35, 0.2), (0.55, 0.7), (0.75, 0.5)], r"ECE .*, confidences err on both sides"),
+        (
+            [(0.15, 0.3), (0.35, 0.2), (0.55, 0.7), (0.75, 0.5)],
+            r"ECE .*, some confidences are too high, others too low",
+        ),
     ],
 )
 def test_a_side_is_named_only_where_most_of_what_is_off_lies_on_it(pairs, wanted):

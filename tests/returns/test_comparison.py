@@ -1,4 +1,5 @@
 import json
+import re
 from itertools import groupby, pairwise
 
 import numpy as np
@@ -85,6 +86,8 @@ def test_curves_that_cross_are_said_to_cross_where_they_do():
     a, b = crossing_systems()
     pair = one_pair(a, b)
     assert pair.verdict == "crossing"
+    where = r" makes significantly fewer errors when [^,;]+ is withheld, and \w+ when [^,;]+ is withheld(;|\.)"
+    assert re.search(where, verdicts.pair_sentences(pair)[1])
     assert [part.better for part in pair.intervals] == ["a", "b"]
     inside = [c for c in pair.crossings if c.low <= c.x <= c.high]
     assert inside == list(pair.crossings)

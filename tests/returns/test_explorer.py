@@ -264,9 +264,9 @@ def test_of_many_systems_the_sentence_tells_the_best_and_the_worst(eight):
     said = operating_sentence(document, points)
     best, worst = (chosen(points, key=lambda one: one["error_at_share"]) for chosen in (min, max))
     assert said.startswith(
-        f"Withholding 20 % of the inputs, {best['name']} answers fewest wrongly, {best['wrong']} of 80 ("
+        f"Withholding 20 % of the inputs, {best['name']} has the fewest errors, {best['wrong']} of 80 ("
     )
-    assert f" and {worst['name']} most, {worst['wrong']} (" in said
+    assert f" and {worst['name']} the most, {worst['wrong']} (" in said
 
 
 def test_a_share_that_none_can_reach_moves_to_where_the_first_starts_and_later_ones_are_named(evaluations):

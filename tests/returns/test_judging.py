@@ -294,16 +294,17 @@ def test_a_column_that_plays_a_part_is_not_offered_for_another():
 
 def near_warnings(*rows, **options):
     found = responses([row(), *rows], reading=Reading(**options))
-    return [warning for warning in found.warnings if "but for case or spaces" in warning]
+    return [warning for warning in found.warnings if "except for case or spaces" in warning]
 
 
 def test_predictions_that_differ_in_case_or_spaces_only_are_warned_of_once():
     rows = [row(target="book_flight", prediction="Book_Flight"), row(target=["x", "pay bill"], prediction=" pay bill")]
     assert near_warnings(*rows) == [
-        '2 predictions equal a target but for case or spaces, e.g. "Book_Flight" and "book_flight"; they count as wrong'
+        "2 predictions equal a target except for case or spaces, "
+        'e.g. "Book_Flight" and "book_flight"; they count as wrong'
     ]
     assert near_warnings(rows[1]) == [
-        '1 prediction equals a target but for case or spaces, e.g. " pay bill" and "pay bill"; it counts as wrong'
+        '1 prediction equals a target except for case or spaces, e.g. " pay bill" and "pay bill"; it counts as wrong'
     ]
 
 

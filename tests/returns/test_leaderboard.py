@@ -190,17 +190,24 @@ def test_leaders_come_by_rank_and_the_baseline_with_counts_however_the_table_is_
     first, second, *_ = verdicts.comparison_sentences(compare(table(*systems()), replicates=60, sort="system"))
     assert [first, second] == verdicts.comparison_sentences(many)[:2]
     assert first == "s1 and s3 lead, with no significant difference between them when all 21 pairs are tested."
-    counts = r"\d significantly better, \d significantly worse.*"
-    assert re.fullmatch(rf"Against s0, the baseline: {counts} \(corrected for 6 tests\)\.", second)
+    counts = r"\d of 6 other systems are significantly better than s0, the baseline; \d (is|are) significantly worse.*"
+    assert re.fullmatch(rf"{counts} \(corrected for 6 tests\)\.", second)
 
 
 def test_of_many_leaders_the_first_are_named():
-    names = "abcdefg"
-    alike = compare(table(*(made_up(name, 40, seed=0, accuracy=0.8) for name in names)), replicates=50)
+    logs = [made_up(name, 200, seed=0, accuracy=0.8 if name < "g" else 0.2) for name in "abcdefg"]
     tested = "with no significant difference between them when all 21 pairs are tested"
-    lead = f"7 of 7 systems lead, {tested}, first a, b and c"
-    assert verdicts.comparison_title(alike) == lead
-    assert verdicts.comparison_sentences(alike)[1].startswith("Against a, the baseline: 6 not significantly different")
+    lead = f"6 of 7 systems lead, {tested}; the first are a, b and c"
+    assert verdicts.comparison_title(compare(table(*logs), replicates=50)) == lead
+
+
+def test_systems_that_are_alike_do_not_lead():
+    logs = [made_up(name, 40, seed=0, accuracy=0.8) for name in "abcdefg"]
+    first, second = verdicts.comparison_sentences(compare(table(*logs), replicates=50))
+    assert first == "No significant difference between any two of 7 systems when all 21 pairs are tested."
+    assert second.startswith("6 of 6 other systems are not significantly different from a, the baseline (")
+    title = verdicts.comparison_title(compare(table(*logs[:3]), replicates=50))
+    assert title == "3 systems: no significant difference between a, b and c"
 
 
 def test_of_many_systems_the_terminal_has_one_table_and_at_most_three_sentences(many):

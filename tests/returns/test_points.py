@@ -87,10 +87,10 @@ def test_a_point_is_named_by_its_cutoff_where_ties_keep_it_from_the_share():
     assert sentence.startswith(
         "No threshold withholds 20 % of the inputs: the nearest below returns every answer and leaves 40 % errors ("
     )
-    assert "; the next withholds 40 % and leaves 10 %. Returning the answers between them by chance would" in sentence
+    assert "; the next withholds 40 % and leaves 10 %. Returning the answers between them at random would" in sentence
     rows = dict(row for row in measure_table(evaluations).rows)
     assert rows["error at 20 % non-return"].endswith(" at 0 %")
-    assert rows["error at 20 % non-return, ties by chance"].startswith("25.0 % (")
+    assert rows["error at 20 % non-return, ties broken at random"].startswith("25.0 % (")
     assert of_scores(evaluations).notes[0] == (
         "guide has 2 distinct confidences; the most frequent, 0.9, is that of 60 % of the inputs"
     )
@@ -101,7 +101,7 @@ def test_without_ties_nothing_more_is_said():
     evaluations = evaluated(Rows.of(rng.random(500), rng.random(500) < 0.7))
     sentence = words.score_sentences(evaluations[0])[1]
     assert sentence.startswith("Withholding 20 % of the inputs, the least sure first, leaves ")
-    assert not any("by chance" in row[0] for row in measure_table(evaluations).rows)
+    assert not any("at random" in row[0] for row in measure_table(evaluations).rows)
     assert of_scores(evaluations).notes == ()
 
 
@@ -127,7 +127,7 @@ def test_no_sentence_names_a_point_that_no_threshold_reaches_without_saying_so(c
         )
 
     said = words.score_sentences(one)[1]
-    claim = said.partition(" Returning the answers between them by chance would")[0]
+    claim = said.partition(" Returning the answers between them at random would")[0]
     if claim.startswith("Withholding"):
         (error,) = rates_before(claim, "leaves X errors")
         assert is_reached(at, error)

@@ -167,7 +167,7 @@ def test_a_confidence_is_called_a_distance_only_where_it_ranks_significantly_the
 def test_a_certainty_that_failed_refutes_calibration_in_words_and_not_by_an_infinite_z():
     found = evaluate(table(answers("guide", [0.0, 0.5, 1.0] * 20, [False, True, False] * 20)), replicates=50)
     row = next(row for row in measure_table(found).rows if row[0].startswith("calibration test"))
-    assert row[1] == "refuted: answers of confidence 0 or 1 turned out otherwise"
+    assert row[1] == "refuted: an answer of confidence 0 is right, or one of confidence 1 wrong"
 
 
 def test_intervals_of_rates_near_the_end_do_not_read_as_certain():

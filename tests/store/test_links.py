@@ -102,7 +102,7 @@ def test_pages_go_on_where_the_one_before_ended(store, folder, how):
 @pytest.mark.parametrize(
     ("change", "told"),
     [
-        (lambda folder: os.utime(folder / "1.parquet", ns=(0, 0)), r"1\.parquet written anew"),
+        (lambda folder: os.utime(folder / "1.parquet", ns=(0, 0)), r"1\.parquet rewritten"),
         (lambda folder: (folder / "0.parquet").unlink(), r"0\.parquet gone"),
         (lambda folder: ROWS.write_parquet(folder / "2.parquet"), r"2\.parquet added"),
     ],

@@ -216,7 +216,7 @@ def reward(
     ontology: ListOntology = None,
     dialogues: DialogueTable = None,
     group: Annotated[str | None, Option("The column of groups, such as manager.", metavar="COLUMN")] = None,
-    measure: Annotated[str, Option("What rewards are held against.", metavar="NAME")] = "ice",
+    measure: Annotated[str, Option("What rewards are compared with.", metavar="NAME")] = "ice",
     simulated: Simulated = None,
     noise: NoiseLevels = (0.0, 0.15, 0.3, 0.45),
     calls: Calls = 100,

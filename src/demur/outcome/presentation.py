@@ -129,7 +129,7 @@ def regression_sentences(found: Regression) -> list[str]:
         kept = f"{len(chosen.terms)} of {len(found.names)} candidates are kept: {', '.join(chosen.terms)}."
         sentences = [kept, f"In-sample they explain {_share(chosen.r2)} of the variance of {found.outcome}."]
     units = "groups" if found.groups is not None else "rows" if found.rows[0] == "row 1" else "dialogues"
-    left = f"{_share(found.loo.r2)} when the chosen model is held against {units} left out"
+    left = f"{_share(found.loo.r2)} when the chosen model predicts {units} left out"
     of_that = "What is left of that" if chosen.terms else "Even so"
     sentences.append(f"{of_that}: {left}, {_share(nested.r2)} when the choice itself is made without them.")
     if nested.r2 <= 0:

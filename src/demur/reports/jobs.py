@@ -83,7 +83,7 @@ CostRatio = Annotated[
     float | None, Option("Advise the threshold for what a non-return costs over an error.", metavar="R")
 ]
 MaxError = Annotated[float | None, Option("Advise the threshold for at most this share of errors.", metavar="E")]
-Delta = Annotated[float | None, Option("With --max-error: promise it on new data but for this chance.", metavar="D")]
+Delta = Annotated[float | None, Option("With --max-error: chance that the promise fails on new data.", metavar="D")]
 MaxNonreturn = Annotated[float | None, Option("Advise the threshold for at most this share withheld.", metavar="X")]
 Brief = Annotated[
     bool,

@@ -149,7 +149,7 @@ def _equality_table(one: Equality) -> ResultTable:
     name = title_of(one.engine)
     rows = []
     for each in one.differences:
-        same = "same" if each.difference == 0 else "same but for the last digits"
+        same = "same" if each.difference == 0 else "same except for the last digits"
         values = ("undefined" if value != value else f"{value:.10g}" for value in (each.value, each.expected))
         apart = "0" if each.difference == 0 else f"{each.difference:.1e}"
         rows.append((each.measure, *values, apart, same if each.holds else "DIFFERS"))

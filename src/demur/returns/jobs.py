@@ -324,7 +324,7 @@ def drift(
         Option("Promised: most errors, as a share of all inputs. Chooses T on OLD if none is given.", metavar="E"),
     ] = None,
     delta: Annotated[
-        float | None, Option("With --max-error: T was promised on OLD but for this chance.", metavar="D")
+        float | None, Option("With --max-error: chance that the promise for T, made on OLD, fails.", metavar="D")
     ] = None,
     max_nonreturn: Annotated[
         float | None, Option("Promised: most non-returns. Chooses T on OLD if none is given.", metavar="X")

@@ -452,8 +452,8 @@ def unranked_notes(unranked: Collection[str], systems: int) -> list[str]:
 
 
 _NEAR = Wording(
-    "prediction equals a target but for case or spaces, e.g. {}; it counts as wrong",
-    "predictions equal a target but for case or spaces, e.g. {}; they count as wrong",
+    "prediction equals a target except for case or spaces, e.g. {}; it counts as wrong",
+    "predictions equal a target except for case or spaces, e.g. {}; they count as wrong",
 )
 
 

@@ -106,7 +106,7 @@ Margin = Annotated[
     Option("Difference in mean error rate that does not matter, such as 0.01: tests for equivalence.", metavar="M"),
 ]
 Baseline = Annotated[
-    str | None, Option("System that others are held against: a name, or best. Default: the first.", metavar="NAME")
+    str | None, Option("System that others are compared with: a name, or best. Default: the first.", metavar="NAME")
 ]
 EveryPair = Annotated[
     bool, Option("Of more than five systems: every two along their curves, not the baseline only.", flag="--pairs")
@@ -169,9 +169,7 @@ LeastAccuracy = Annotated[
     float | None, Option("Least right answers, as a share of those returned: 1 - max risk.", metavar="A")
 ]
 NonreturnLimit = Annotated[float | None, Option("Most non-returns, as a share of all inputs.", metavar="X")]
-PromiseChance = Annotated[
-    float | None, Option("With a limit: promise it on new data but for this chance.", metavar="D")
-]
+PromiseChance = Annotated[float | None, Option("With a limit: chance that the promise fails on new data.", metavar="D")]
 TieChoice = Annotated[
     Literal["together", "randomise"],
     Option("Answers of one confidence: return all or none, or, with a limit, each with a probability."),

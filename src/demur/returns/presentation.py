@@ -281,7 +281,7 @@ def measure_table(evaluations: Sequence[Evaluation], only: Sequence[str] | None 
             rows.append((f"{measure_name(name, measure)}{meaning}", *cells))
             if not all(words.randomising_agrees(one, name) for one in evaluations if name in one.figures):
                 mixed = (_figure_text(name, one.randomised[name]) for one in evaluations)
-                rows.append((f"{measure_name(name, measure)}, ties by chance", *mixed))
+                rows.append((f"{measure_name(name, measure)}, ties broken at random", *mixed))
     if "ece" in evaluations[0].measures and (only is None or "ece" in only):
         rows.append(("calibration test (Spiegelhalter)", *(_test_text(one.calibration_test) for one in evaluations)))
     level = numbers.percent(evaluations[0].level)
@@ -476,7 +476,7 @@ def _figure_text(name: str, figure: Figure, where: str = "") -> str:
 
 def _test_text(test: CalibrationTest) -> str:
     if math.isinf(test.z):
-        return "refuted: answers of confidence 0 or 1 turned out otherwise"
+        return "refuted: an answer of confidence 0 is right, or one of confidence 1 wrong"
     return f"undefined ({test.why})" if test.why else f"z = {test.z:.2f}, {numbers.p_value(test.p)}"
 
 

@@ -119,7 +119,7 @@ def _out_of_reach(evaluation: Evaluation, x: float) -> str:
     return (
         f"{nothing} withholds {percent(x)} of the inputs: the nearest below{nearest} and leaves {percent(below.error)} "
         f"errors ({interval(figure)}); the next {rest} and leaves {percent(beyond.error)}. Returning the answers "
-        f"between them by chance would withhold {percent(x)} and leave {percent(mixed.value)} ({interval(mixed)})."
+        f"between them at random would withhold {percent(x)} and leave {percent(mixed.value)} ({interval(mixed)})."
     )
 
 
@@ -169,8 +169,9 @@ def _tie_sentence(choice: Choice) -> list[str]:
         return []
     cutoff = curve_cutoff(choice.curve, point.threshold)
     return [
-        f"Answers of one confidence go together: the next cutoff, {cutoff}, withholds {percent(point.nonreturn)} and "
-        f"returns a wrong answer to {percent(point.error)}, {percent(point.risk)} of the answers returned. "
+        f"Answers of one confidence are returned together: the next cutoff, {cutoff}, withholds "
+        f"{percent(point.nonreturn)} and returns a wrong answer to {percent(point.error)}, {percent(point.risk)} of "
+        "the answers returned. "
         "--ties randomise can go between the two."
     ]
 
@@ -273,7 +274,7 @@ def _equal_costs(choice: Choice) -> list[str]:
     )
     return [
         f"A non-return costs as much as an error here, so withholding an answer never pays.{equal} Where a non-return "
-        "is the lesser evil, a ratio below 1 says by how much."
+        "costs less, a ratio below 1 says by how much."
     ]
 
 
@@ -426,7 +427,7 @@ def subtitle(
         sliced = any(isinstance(one, Evaluation) and one.part is not None for one in drawn)
         parts.append("thickest line: all inputs" if sliced else "thickest line: baseline")
     if any(has_few_cutoffs(one.curve) for one in drawn):
-        parts.append("dots: the cutoffs there are; between them, ties by chance")
+        parts.append("dots: cutoffs; between them, ties broken at random")
     if left_out:
         parts.append(f"the {len(drawn) - 1} worst of {len(drawn) - 1 + left_out} slices")
     if crossings:

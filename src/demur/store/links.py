@@ -105,7 +105,7 @@ def change_since(run: Run, path: Path) -> str | None:
     kinds = {
         "added": [name for name in now if name not in was],
         "gone": [name for name in was if name not in now],
-        "written anew": [name for name in now if name in was and now[name] != was[name]],
+        "rewritten": [name for name in now if name in was and now[name] != was[name]],
     }
     told = [f"{_parts_text(names)} {what}" for what, names in kinds.items() if names]
     if not told:

@@ -176,10 +176,10 @@ def write_signed(value: float, write: Callable[[float], str]) -> str:
     """A number in words, without a minus where it rounds to zero.
 
     >>> write_signed(-0.00001, "{:+.4f}".format), write_signed(-0.1, "{:+.4f}".format)
-    ('0.0000', '-0.1000')
+    ('+0.0000', '-0.1000')
     """
     text = write(value)
-    return text.removeprefix("-") if text.startswith("-") and not any(digit in text for digit in "123456789") else text
+    return text if any(digit in text for digit in "123456789") else write(abs(value))
 
 
 def with_interval(

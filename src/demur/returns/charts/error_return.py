@@ -385,7 +385,7 @@ def difference_chart(pair: PairComparison) -> Any:
         subtitle=[
             f"n = {pair.n:,} inputs, {'paired by input' if pair.paired else 'unpaired'}",
             f"{percent(pair.overall.level)} band for all rates at once",
-            f"above zero {_short_name(pair, 'a')} errs more",
+            f"above zero: {_short_name(pair, 'a')} makes more errors",
             "tinted: the band leaves zero",
         ],
         description=f"Error rate of {pair.a} less that of {pair.b} against non-return rate: "

@@ -473,4 +473,4 @@ def _leaning(evaluation: _Calibrated) -> str:
         edge = max(fit, key=lambda one: fit[one], default=0)
         if edge and fit[edge] >= CLEAR:
             return f"{first} below a confidence of {float(bins.low[edge]):.2g}, {second} above"
-    return "confidences err on both sides"
+    return "some confidences are too high, others too low"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from demur.core.show.numbers import listed, p_value, percent, rounded_up, with_interval, write_signed
@@ -87,7 +87,7 @@ def _leader_crossings(comparison: Comparison) -> list[str]:
     ]
     if not crossing:
         return []
-    others = listed(sorted(name for names in crossing for name in names))
+    others = _few_names(sorted(name for names in crossing for name in names))
     return [f"Whether {first} or {others} makes fewer errors depends on how much is withheld."]
 
 
@@ -101,14 +101,19 @@ def _leaders(comparison: Comparison, prefix: str = "") -> str:
         behind = "leads, but is not significantly better than every other"
         whole = " overall" if _leader_crossings(comparison) and comparison.pairs[0].whole is None else ""
         return f"{prefix}{names[0]} {f'is significantly better{whole} than all others' if clear else behind}"
-    alike = "lead, with no significant difference between them"
+    many = len(board.standings) > MOST_PAIRED
+    tested = f" when all {board.tests:,} pairs are tested" if many else ""  # the baseline is compared by fewer tests
     if any(one.is_trade and {one.a, one.b} <= set(names) for one in board.pairs):
-        alike = "lead, none of them significantly better than another in both errors and right answers"
-    if len(board.standings) > MOST_PAIRED:  # the baseline is compared by fewer tests, which may show more
-        alike += f" when all {board.tests:,} pairs are tested"
+        alike = f"lead, none of them significantly better than another in both errors and right answers{tested}"
+    elif len(names) == len(board.standings):
+        which = f"any two of {len(names)} systems" if many else listed(names)
+        lead = f"{prefix}no" if prefix and not many else "No"
+        return f"{lead} significant difference between {which}{tested}"
+    else:
+        alike = f"lead, with no significant difference between them{tested}"
     if len(names) <= MOST_PAIRED:
         return f"{prefix}{listed(names)} {alike}"
-    return f"{len(names)} of {len(board.standings)} systems {alike}, first {listed(names[:3])}"
+    return f"{len(names)} of {len(board.standings)} systems {alike}; the first are {listed(names[:3])}"
 
 
 def baseline_verdict(comparison: Comparison, what: str = "") -> str:
@@ -125,8 +130,7 @@ def baseline_verdict(comparison: Comparison, what: str = "") -> str:
         else:
             sides[neither if pair.better is None else worse if pair.better == own else better].append(other)
     if len(comparison.evaluations) > MOST_PAIRED:
-        counts = (f"{len(names):,} {kind.rpartition(' ')[0]}" for kind, names in sides.items() if names)
-        return f"Against {baseline}{what}: {', '.join(counts)}"
+        return _counted_sides(sides, f"{baseline}{what}")
     ranks = [one.system for one in comparison.leaderboard.ranked]
     found = (
         f"{listed(sorted(names, key=ranks.index))} {'is' if len(names) == 1 else 'are'} {kind} {baseline}"
@@ -134,6 +138,17 @@ def baseline_verdict(comparison: Comparison, what: str = "") -> str:
         if names
     )
     return f"{'; '.join(found)}{what}"
+
+
+def _counted_sides(sides: Mapping[str, Sequence[str]], baseline: str) -> str:
+    """How many systems differ from the baseline, by which way they do."""
+    total = sum(map(len, sides.values()))
+    first, *others = (
+        (f"{len(names):,}", kind, "is" if len(names) == 1 else "are") for kind, names in sides.items() if names
+    )
+    count, kind, verb = first
+    lead = f"{count} of {total:,} other systems {verb} {kind} {baseline}"
+    return "; ".join([lead, *(f"{count} {verb} {kind.rpartition(' ')[0]}" for count, kind, verb in others)])
 
 
 def area_range(comparison: Comparison) -> list[str]:
@@ -162,7 +177,12 @@ def area_range(comparison: Comparison) -> list[str]:
 
 def _silent_systems(comparison: Comparison) -> list[str]:
     silent = [one.name for one in comparison.evaluations if is_silent(one.curve)]
-    return [f"{listed(silent)} {'answers' if len(silent) == 1 else 'answer'} nothing."] if silent else []
+    return [f"{_few_names(silent)} {'answers' if len(silent) == 1 else 'answer'} nothing."] if silent else []
+
+
+def _few_names(names: Sequence[str]) -> str:
+    """The names of a few systems, or how many they are."""
+    return listed(names) if len(names) <= MOST_PAIRED else f"{len(names)} systems"
 
 
 def ranking_sentence(ranking: tuple[RankingRegion, ...]) -> str:
@@ -179,7 +199,7 @@ def ranking_sentence(ranking: tuple[RankingRegion, ...]) -> str:
 
 def _but(lead: RankingRegion) -> str:
     """What a claim about a region leaves out: short gaps, and systems that have no curve there."""
-    left = ["but for short gaps"] if lead.gaps else []
+    left = ["except for short gaps"] if lead.gaps else []
     if lead.absent:
         left.append(f"where {listed(lead.absent)} {'withholds' if len(lead.absent) == 1 else 'withhold'} more anyway")
     return f" ({', '.join(left)})" if left else ""
@@ -237,10 +257,11 @@ def _better_ranges(pair: PairComparison) -> list[str]:
     if not pair.intervals:
         return []
     sides = dict.fromkeys(part.better for part in pair.intervals)
-    fewer = "makes significantly fewer errors when"
-    parts = [f"{_named(pair, side)[0]} {fewer} {_ranges(pair, side)} is withheld" for side in sides]
+    parts = [f"when {_ranges(pair, side)} is withheld" for side in sides]
+    fewer = (" makes significantly fewer errors ", " ")
+    parts = [f"{_named(pair, side)[0]}{verb}{part}" for side, verb, part in zip(sides, fewer, parts, strict=False)]
     elsewhere = "" if _everywhere(pair) else "; no significant difference elsewhere"
-    return [f"{', '.join(parts)}{elsewhere}.{_lots(pair)}{_crossing(pair)}"]
+    return [f"{', and '.join(parts)}{elsewhere}.{_lots(pair)}{_crossing(pair)}"]
 
 
 def _everywhere(pair: PairComparison) -> bool:
@@ -327,4 +348,4 @@ def _ranges(pair: PairComparison, side: Side) -> str:
         f"{percent(part.start)} to {percent(part.stop)}" if part.stop > part.start else percent(part.start)
         for part in merged
     ]
-    return listed(shown) + (" (but for short gaps)" if gaps else "")
+    return listed(shown) + (" (except for short gaps)" if gaps else "")

@@ -440,8 +440,8 @@ def operating_sentence(document: Mapping[str, Any], points: Sequence[Mapping[str
 
     if len(points) > MOST_NAMED:
         best, worst = (chosen(points, key=lambda one: float(one[rate_of])) for chosen in (min, max))
-        fewest = f"{best['name']} answers fewest wrongly, {errors(best, inputs)}"
-        counts = f"{fewest}, and {worst['name']} most, {errors(worst)}"
+        fewest = f"{best['name']} has the fewest errors, {errors(best, inputs)}"
+        counts = f"{fewest}, and {worst['name']} the most, {errors(worst)}"
     else:
         first, *others = points
         wrong, rate = f"{count(first['wrong'])}{inputs}", percent(first[rate_of])
@@ -464,7 +464,8 @@ def _reached(tied: Sequence[Mapping[str, Any]]) -> str:
         return ""
     parts = [f"{one['name']} {percent(one['nonreturn'])} ({percent(one['error'])} wrong)" for one in tied]
     named = listed(parts) if len(parts) <= MOST_NAMED else f"{listed(parts[:1])} and {len(parts) - 1} more"
-    return f" That takes chance among tied answers; the next threshold withholds less: {named}."
+    why = "Ties leave no threshold there: these rates return tied answers at random"
+    return f" {why}, and the next threshold withholds less: {named}."
 
 
 def _advised_words(point: Mapping[str, Any], inputs: str) -> str:

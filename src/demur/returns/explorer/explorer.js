@@ -25,7 +25,7 @@ function errorWords(state, points, tied) {
   const errors = (one, of = "") => (tied.length ? rate(one) : `${count(one.wrong)}${of} (${rate(one)})`);
   if (points.length > MOST_NAMED) {
     const [best, worst] = extremes(points, tied);
-    return `${best.name} answers fewest wrongly, ${errors(best, inputs)}, and ${worst.name} most, ${errors(worst)}`;
+    return `${best.name} has the fewest errors, ${errors(best, inputs)}, and ${worst.name} the most, ${errors(worst)}`;
   }
   const told = points.map((one, place) => {
     const kept = state.align === "share" ? "" : ` withholds ${percent(one.nonreturn)} and`;
@@ -40,7 +40,7 @@ function reachedWords(tied) {
   if (!tied.length) return "";
   const told = tied.map((one) => `${one.name} ${percent(one.nonreturn)} (${percent(one.error)} wrong)`);
   const named = told.length <= MOST_NAMED ? listed(told) : `${told[0]} and ${told.length - 1} more`;
-  return ` That takes chance among tied answers; the next threshold withholds less: ${named}.`;
+  return ` Ties leave no threshold there: these rates return tied answers at random, and the next threshold withholds less: ${named}.`;
 }
 
 const rateOf = (point, tied) => (tied.length ? point.error_at_share : point.error);
@@ -80,7 +80,7 @@ function costWords(facts, state, points) {
   const first = others.length
     ? `${lead}${cheapest.name} with ${choice} is cheapest in this sample: ${number(cheapest.cost)} for an input, ${listed(rest)}.`
     : `${lead}${choice} is cheapest in this sample: ${number(cheapest.cost)} for an input.`;
-  return `${first} It stays the best of ${cheapest.name} for ratios from ${number(from)} to ${number(to)}.`;
+  return `${first} This is the best choice for ${cheapest.name} at ratios from ${number(from)} to ${number(to)}.`;
 }
 
 function regionWords(points) {
