@@ -21,3 +21,12 @@ def test_a_cut_name_keeps_both_ends(name, most):
 def test_names_that_differ_only_in_the_middle_stay_apart():
     names = [f"{'x' * 30}{place}{'y' * 30}" for place in range(3)]
     assert len(set(shorten(names, 20).values())) == 3
+
+
+def test_names_that_a_cut_in_the_middle_leaves_alike_are_cut_to_where_they_differ():
+    names = ["claude-3-5-haiku-20241022", "claude-3-5-sonnet-20240620", "claude-3-5-sonnet-20241022", "gpt-4o"]
+    short = shorten(names, 12)
+    assert short["gpt-4o"] == "gpt-4o"
+    assert all("haiku" in short[name] or "sonnet" in short[name] for name in names[:3:2])
+    assert len(set(short.values())) == 4
+    assert all(len(name) <= 12 for name in short.values())

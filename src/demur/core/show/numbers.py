@@ -62,11 +62,33 @@ def shorten(names: Sequence[str], most: int = MOST_CHARACTERS) -> dict[str, str]
         short = [middle_cut(name, most, tail=tail) for name in different]
         if len(set(short)) == len(short):
             return dict(zip(different, short, strict=True))
+    distinct = _cut_to_differences(different, most)
+    if len(set(distinct.values())) == len(distinct):
+        return distinct
     room = most - len(str(len(different))) - 3
     return {
         name: name if len(name) <= most else f"{middle_cut(name, room)} ({place})"
         for place, name in enumerate(different, 1)
     }
+
+
+def _cut_to_differences(names: Sequence[str], most: int) -> dict[str, str]:
+    """Names cut in the middle, or where that leaves several alike, from where these begin to differ.
+
+    >>> list(_cut_to_differences(["claude-3-5-haiku-20241022", "claude-3-5-sonnet-20241022"], 12).values())
+    ['…haiku-2024…', '…sonnet-202…']
+    """
+    alike: dict[str, list[str]] = {}
+    for name in names:
+        alike.setdefault(middle_cut(name, most), []).append(name)
+    short: dict[str, str] = {}
+    for cut, group in alike.items():
+        start = len(_shared_start(group))
+        rests = {name: name[start:] for name in group}
+        whole = max(map(len, rests.values())) < most
+        ends = {name: f"…{rest}" if whole else f"…{rest[: most - 2]}…" for name, rest in rests.items()}
+        short |= {group[0]: cut} if len(group) == 1 else ends
+    return {name: short[name] for name in names}
 
 
 NAME_LENGTH = 40
