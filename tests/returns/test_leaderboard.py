@@ -50,6 +50,8 @@ def test_of_many_systems_only_the_baseline_is_held_against_each_other_one(many):
     assert many.ranking == ()
     every = compare(table(*systems(60)), replicates=50, every_pair=True)
     assert len(every.pairs) == 21
+    board, pairs = of_comparison(every).tables
+    assert (len(board.rows), len(pairs.rows)) == (7, 21)
     assert every.ranking
 
 

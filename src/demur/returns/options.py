@@ -109,7 +109,7 @@ Baseline = Annotated[
     str | None, Option("System that others are compared with: a name, or best. Default: the first.", metavar="NAME")
 ]
 EveryPair = Annotated[
-    bool, Option("Of more than five systems: every two along their curves, not the baseline only.", flag="--pairs")
+    bool, Option("Of more than five systems: compare and show every two, not the baseline only.", flag="--pairs")
 ]
 JoinById = Annotated[
     bool,

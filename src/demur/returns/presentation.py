@@ -149,7 +149,9 @@ def of_comparison(comparison: Comparison) -> Presentation:
     systems = short.evaluations
     many = len(systems) > MOST_PAIRED
     board = (leaderboard_table(short),) if len(systems) > 2 else ()
-    details = () if many else (pair_table(short), measure_table(systems), count_table(systems))
+    every_pair = len(short.pairs) >= len(systems)  # of many, the baseline is held against each other one
+    pairs = (pair_table(short),) if every_pair or not many else ()
+    details = pairs if many else (*pairs, measure_table(systems), count_table(systems))
     together = drawing(f"{COMPARED}.comparison_chart", comparison, region=region_of(systems))
     below = [drawing(f"{COMPARED}.forest_chart", comparison)] if board else []
     if many:
