@@ -274,7 +274,8 @@ def _forest_layers(table: pl.DataFrame) -> list[Any]:
     names = table["system"].to_list()
     font = 12 if len(names) <= FEW_ROWS else 10.5
     base = Plot().encode(y=name_axis("system", names, characters=34, labelFontSize=font))
-    sides = [side for side in SIDES if side in table["side"].to_list()]
+    drawn = set(table.filter(pl.col("augrc").is_finite())["side"])
+    sides = [side for side in SIDES if side in drawn]
     looks = [SIDES[side] for side in sides]
     legend = alt.Legend(title=None, orient="top", symbolSize=90, columns=4)
     colours, shapes, fills = (
