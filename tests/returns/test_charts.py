@@ -523,3 +523,40 @@ def test_charts_of_other_makes_have_no_table():
 
     with pytest.raises(UsageError, match="no table of its own"):
         chart_table(alt.Chart().mark_point())
+
+
+def legend_place(chart):
+    return next(
+        one["encoding"]["color"]["legend"]["orient"]
+        for one in pictures.spec_of(chart)["layer"]
+        if (one.get("encoding", {}).get("color", {}).get("legend") or {}).get("symbolType") == "stroke"
+    )
+
+
+@pytest.mark.parametrize("draw", [risk_coverage_chart, det_chart, reliability_chart])
+def test_a_legend_hides_no_curve(draw, eight):
+    assert legend_place(draw([replace(one, system=f"{one.system} {'x' * 40}") for one in eight])) == "right"
+
+
+def test_a_legend_of_few_stays_in_the_corner_that_is_free(evaluations):
+    assert legend_place(roc_chart(evaluations[:2])) == "bottom-right"
+
+
+def test_stretches_side_by_side_are_named_once(comparison):
+    pair = replace(comparison.pairs[0], intervals=(Interval(0.1, 0.21, "a"), Interval(0.22, 0.34, "a")))
+    names = drawn_rows(pictures.spec_of(difference_chart(pair)), "text")
+    assert [round(one["nonreturn"], 3) for one in names if one["text"].endswith(" better")] == [0.28]
+
+
+def test_a_long_name_is_cut_in_a_title_not_broken(evaluations):
+    name = "a-model-with-a-very-long-name-and-a-date-2024-07-18-and-a-temperature-0.7-v2"
+    said = title(missed_chance_chart(replace(evaluations[0], system=name)))
+    assert "a-model-with-a-very…" in said
+    assert "temperature-0.7-v2:" in said
+
+
+@pytest.mark.parametrize(("bound", "side"), [(0.05, "right"), (0.6, "left")])
+def test_a_promise_is_named_where_no_curve_runs(evaluations, bound, side):
+    spec = pictures.spec_of(error_return_chart(evaluations, limits=(bound,)))
+    (layer,) = [one for one in spec["layer"] if one.get("encoding", {}).get("text", {}).get("field") == "promise"]
+    assert layer["mark"]["align"] == side

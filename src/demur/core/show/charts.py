@@ -34,6 +34,9 @@ INK, QUIET, GRID = "#1a1a1a", "#555555", "#e6e6e6"
 TITLE_WIDTH, SUBTITLE_WIDTH = 72, 100
 """Characters of one line of title and subtitle."""
 
+MOST_OF_WORD = 40
+"""Characters of a word of a title, such as the name of a model, above which it is cut in the middle."""
+
 
 def unchecked() -> Any:
     """A context, or a decorator, in which Altair does not hold each part of a chart against the schema.
@@ -93,7 +96,8 @@ def finished(
     chart: Any, *, title: str, subtitle: Sequence[str], description: str, table: pl.DataFrame | None = None
 ) -> Any:
     """The chart itself, with its titles, description for screen readers, table and the common look."""
-    words = alt.TitleParams(text=balanced(title, TITLE_WIDTH), subtitle=packed(subtitle, SUBTITLE_WIDTH))
+    text = " ".join(middle_cut(word, MOST_OF_WORD) for word in title.split(" "))
+    words = alt.TitleParams(text=balanced(text, TITLE_WIDTH), subtitle=packed(subtitle, SUBTITLE_WIDTH))
     chart.title, chart.description, chart.config = words, description, alt.Config(**LOOK)
     if table is not None:
         chart.data = inline(table)
@@ -369,9 +373,15 @@ ROW, FRAME = 21, 26
 
 CORNERS: tuple[Corner, ...] = ("top-right", "top-left", "bottom-right", "bottom-left")
 
+MOST_OF_PLOT = 0.6
+"""Share of the height of a plot above which a legend stands beside it."""
+
+DASH, CLEAR = 48, 10
+"""Pixels of the line in a row of the legend with the space around it, and between the legend and what is drawn."""
+
 
 def legend_corner(x: Array, low: Array, high: Array, domain: Span, *, rows: int) -> tuple[Corner, Span]:
-    """A corner for a legend of so many rows, and the domain of y with room for it.
+    """A corner for a legend of so many rows, and the domain of y with room for it; one too high stands beside the plot.
 
     `x` are places of the lines from 0 (left) to 1 (right), `low` and `high` the ends of their bands there.
 
@@ -381,9 +391,11 @@ def legend_corner(x: Array, low: Array, high: Array, domain: Span, *, rows: int)
     """
     if rows < 2:
         return CORNERS[0], domain
+    if (FRAME + ROW * rows) / HEIGHT > MOST_OF_PLOT:
+        return "right", domain
     gaps = {corner: _gap(corner, x, low, high, domain) for corner in CORNERS}
     corner = max(CORNERS, key=lambda one: gaps[one])
-    share = min((FRAME + ROW * rows) / HEIGHT, 0.6) if _narrowing.get() == (1.0, 1.0) else 0.0  # the legend is below
+    share = (FRAME + ROW * rows) / HEIGHT if _narrowing.get() == (1.0, 1.0) else 0.0  # the legend is below
     bottom, top = domain
     more = max(0.0, (share * (top - bottom) - gaps[corner]) / (1 - share))
     return corner, (bottom, top + more) if corner.startswith("top") else (bottom - more, top)
@@ -397,6 +409,37 @@ def _gap(corner: Corner, x: Array, low: Array, high: Array, domain: Span) -> flo
     if not known.size:
         return domain[1] - domain[0]
     return float(domain[1] - known.max() if corner.startswith("top") else known.min() - domain[0])
+
+
+def free_corner(
+    lines: Sequence[tuple[Array, Array]], names: Sequence[str], preferred: Corner, size: tuple[float, float]
+) -> Corner:
+    """The corner in which no line runs under a legend of these names, or beside the plot where there is none.
+
+    `lines` have their places across and up, from 0 to 1; `size` is that of the plot in pixels.
+
+    >>> falling = np.array([0.0, 1.0]), np.array([1.0, 0.0])
+    >>> free_corner([falling], ["a", "b"], "top-left", (400, 400))
+    'top-right'
+    >>> free_corner([falling, (np.array([0.0, 1.0]), np.array([0.0, 1.0]))], ["a", "b"], "top-right", (400, 400))
+    'right'
+    """
+    longest = max(map(len, shorten(names).values()))
+    wide = (FRAME + DASH + LETTER * longest + CLEAR) / size[0]
+    high = (FRAME + ROW * len(names) + CLEAR) / size[1]
+    finely = [np.linspace(0, len(x) - 1, 8 * len(x)) for x, _ in lines]
+    across, up = (
+        np.concatenate(
+            [np.interp(at, np.arange(len(at) // 8), line[axis]) for at, line in zip(finely, lines, strict=True)]
+        )
+        for axis in (0, 1)
+    )
+    for corner in (preferred, *CORNERS):
+        beside = across >= 1 - wide if corner.endswith("right") else across <= wide
+        within = up >= 1 - high if corner.startswith("top") else up <= high
+        if not (beside & within).any():
+            return corner
+    return "right"
 
 
 FILLS = {"in-sample": "#ffffff", "leave-one-out": "#7fb2d6", "nested": "#1a1a1a"}

@@ -171,7 +171,7 @@ class Scheme:
             x, low, most = np.r_[x, wide], np.r_[low, upper, upper], np.r_[most, upper, upper]
         places = (x - wide[0]) / (wide[1] - wide[0])
         corner, grown = legend_corner(places, low, most, high, rows=max(2, len(self.labels)))
-        return corner if grown == high else "top"
+        return corner if grown == high and corner != "right" else "top"
 
 
 def across(x: Quantity, *tables: pl.DataFrame) -> Span:

@@ -12,6 +12,7 @@ import polars as pl
 from demur.core.io.columns import nearest
 from demur.core.show.charts import (
     HEIGHT,
+    LETTER,
     WIDTH,
     Corner,
     Plot,
@@ -22,6 +23,7 @@ from demur.core.show.charts import (
     inline,
     line_channels,
     placed_labels,
+    plot_size,
     rate_axis,
     reference_names,
     style_of,
@@ -53,6 +55,10 @@ MOST_POINTS, MOST_DRAWN = 200, 8000
 """Points of a curve that is drawn with many others, and of all of them, which are most of what a page weighs."""
 
 PANEL = 135
+
+LOW = 0.5
+"""Share of the plot's height under which a promise is named at the right end, where curves and legend leave room."""
+
 RATIO = "cost ratio (what a non-return costs over what an error costs)"
 
 
@@ -303,9 +309,10 @@ def _mark_layers(
             "nonreturn": [(bound, domain[0]), (bound, domain[1])],
         }[of]
         rule = Plot(inline(pl.DataFrame(line, schema=["nonreturn", "error"], orient="row")))
-        label = {"error": line[0], "risk": (1.0, 0.42 * bound), "nonreturn": (bound, 0.97 * domain[1])}[of]
+        low = of == "error" and bound < LOW * domain[1]  # on the left curves would run through it
+        label = {"error": line[low], "risk": (1.0, 0.42 * bound), "nonreturn": (bound, 0.97 * domain[1])}[of]
         place = Plot(inline(pl.DataFrame([(*label, text)], schema=["nonreturn", "error", "promise"], orient="row")))
-        side: dict[str, Any] = {"align": "right", "dx": -4} if of == "risk" else {"align": "left", "dx": 4}
+        side: dict[str, Any] = {"align": "right", "dx": -4} if low or of == "risk" else {"align": "left", "dx": 4}
         words_of = place.mark_text(baseline="bottom", dy=-3, fontSize=12, color="#444444", **side)
         layers += [
             rule.mark_line(color="#444444", strokeWidth=1, strokeDash=[5, 3], clip=True).encode(
@@ -400,23 +407,34 @@ def _ground(pair: PairComparison, domain: tuple[float, float]) -> tuple[list[Any
         return [], []
     x, edge = pair.band.x, 0.05 * (domain[1] - domain[0])
     half = float(x[1] - x[0]) / 2
-    tinted, named = [], []
+    tinted = []
     for part in pair.intervals:
         ends = {"start": max(part.start - half, x[0]), "stop": min(part.stop + half, x[-1])}
         tinted.append({**ends, "bottom": domain[0], "top": domain[1], "better": part.better})
-        if part.stop - part.start >= WIDE_ENOUGH:
-            height = domain[1] - edge if part.better == "a" else domain[0] + edge
-            text = f"{_short_name(pair, part.better)} better"
-            named.append({"nonreturn": (part.start + part.stop) / 2, "difference": height, "text": text})
     tint = alt.Color("better:N", scale=alt.Scale(domain=list(TINTS), range=list(TINTS.values())), legend=None)
     rectangles = Plot(inline(pl.DataFrame(tinted))).mark_rect()
     ground = rectangles.encode(
         x=alt.X("start:Q"), x2=alt.X2("stop:Q"), y=alt.Y("bottom:Q"), y2=alt.Y2("top:Q"), color=tint
     )
+    heights = {"a": domain[1] - edge, "b": domain[0] + edge}
+    named = [{"nonreturn": at, "difference": heights[better], "text": text} for better, at, text in _ground_names(pair)]
     if not named:
         return [ground], []
     text = Plot(inline(pl.DataFrame(named))).mark_text(fontSize=12, fontWeight=600, color="#222222")
     return [ground], [text.encode(x=alt.X("nonreturn:Q"), y=alt.Y("difference:Q"), text=alt.Text("text:N"))]
+
+
+def _ground_names(pair: PairComparison) -> list[tuple[Side, float, str]]:
+    """Which system is better over the widest tints, where that stands, and in which words; none over another's."""
+    names: list[tuple[Side, float, str]] = []
+    for part in sorted(pair.intervals, key=lambda one: one.start - one.stop):
+        text = f"{_short_name(pair, part.better)} better"
+        half = LETTER * len(text) / 2 / plot_size()[0]
+        at = min(max((part.start + part.stop) / 2, half), 1 - half)
+        free = all(abs(at - other) >= 2 * half for better, other, _ in names if better == part.better)
+        if part.stop - part.start >= WIDE_ENOUGH and free:
+            names.append((part.better, at, text))
+    return names
 
 
 def _crossing_layers(pair: PairComparison) -> list[Any]:

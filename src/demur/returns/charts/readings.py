@@ -14,9 +14,11 @@ from scipy.special import ndtri
 from demur.core.show.charts import (
     HEIGHT,
     WIDTH,
+    Corner,
     Plot,
     alt,
     finished,
+    free_corner,
     headroom,
     hover_layer,
     inline,
@@ -244,18 +246,36 @@ def _curve_figure(
     names: list[str],
     *,
     axes: tuple[Any, Any],
-    corner: Literal["top-right", "top-left", "bottom-right"],
+    corner: Corner,
     size: tuple[int, int],
     beneath: Sequence[Any] = (),
     **about: Any,
 ) -> Any:
     """Lines of systems over two axes, with tooltips; `about` are title, subtitle and description."""
+    corner = _free_corner(table, names, axes, corner, size)
     lines = Plot().mark_line(clip=True).encode(*axes, *line_channels(names, corner=corner), order=alt.Order("place:Q"))
     x, y = (axis.to_dict(validate=False)["field"] for axis in axes)
     inside = table.filter(pl.col(y).is_between(*axes[1].to_dict(validate=False)["scale"]["domain"]))
     rates = [name for name in table.columns if name not in ("system", "threshold", "place")]
     hover = hover_layer(_tooltip_rows(inside.filter(pl.col("threshold").is_not_null()), rates, "system"), x, y)
     return finished(alt.layer(*beneath, lines, hover, width=size[0], height=size[1]), table=table, **about)
+
+
+def _free_corner(
+    table: pl.DataFrame, names: Sequence[str], axes: tuple[Any, Any], preferred: Corner, size: tuple[int, int]
+) -> Corner:
+    """Where the legend of these lines hides none of them."""
+    declared = [axis.to_dict(validate=False) for axis in axes]
+    ends = [axis["scale"]["domain"] for axis in declared]
+    places = [
+        ((pl.col(axis["field"]) - low) / (high - low)).clip(0, 1)
+        for axis, (low, high) in zip(declared, ends, strict=True)
+    ]
+    lines = [
+        (one[:, 0].to_numpy(), one[:, 1].to_numpy())
+        for one in (part.select(places) for part in table.partition_by("system"))
+    ]
+    return free_corner(lines, names, preferred, size) if len(names) > 1 and lines else preferred
 
 
 def _curves(evaluations: Sequence[Evaluation], kind: Literal["risk_coverage", "roc", "det"]) -> pl.DataFrame:
@@ -419,9 +439,10 @@ def _reliability_layers(table: pl.DataFrame, names: list[str], axes: tuple[Any, 
     if len(names) == 1:
         bars = Plot(inline(table)).mark_rule(color="#D55E00", strokeWidth=2)
         layers.append(bars.encode(x=alt.X("confidence:Q"), y=alt.Y("right:Q"), y2=alt.Y2("confidence:Q")))
-    layers.append(Plot().mark_line(opacity=0.9).encode(*axes, *line_channels(names, corner="top-left")))
+    corner = _free_corner(table, names, axes, "top-left", (SQUARE, SQUARE))
+    layers.append(Plot().mark_line(opacity=0.9).encode(*axes, *line_channels(names, corner=corner)))
     fills = alt.Scale(domain=names, range=[style_of(place).colour for place in range(len(names))])
-    legend = legend_in("top-left", shorten(names)) if len(names) > 1 else None
+    legend = legend_in(corner, shorten(names)) if len(names) > 1 else None
     dots = Plot().mark_point(filled=True, shape="circle", opacity=0.75, stroke="white", strokeWidth=1)
     dots = dots.encode(
         *axes,
