@@ -42,6 +42,55 @@ def test_in_grey_every_colour_is_grey_and_every_system_has_a_marker_of_its_own(e
     assert len(set(shapes.values())) == 8
 
 
+@pytest.mark.parametrize("kind", CHARTS)
+def test_a_picture_is_white_to_its_edges_and_its_legend_keeps_the_order_of_systems(eight, kind):
+    picture = drawn(CHARTS[kind](eight), FigureLook.of("3.3in", grey=True))
+    box = re.search(r'viewBox="0 0 ([\d.]+) ([\d.]+)"', picture)
+    ground = re.search(r'<rect width="([\d.]+)" height="([\d.]+)" fill="white"/>', picture)
+    assert ground.groups() == box.groups()
+    names = [one.name for one in eight]
+    assert [text for text in re.findall(r">([^<]*)</text>", picture) if text in names] == names
+
+
+def entry(label):
+    return papers.LegendEntry(label, {"color": "#000000"}, None)
+
+
+def test_a_legend_has_long_names_below_only_where_that_saves_rows():
+    def labels(*names):
+        layers = papers._legend_view([entry(name) for name in names], 260)["layer"]
+        return [one["mark"]["text"] for one in layers if one["mark"]["type"] == "text"]
+
+    assert labels("own confidence", "gate", "both") == ["own confidence", "gate", "both"]
+    assert labels("a system with a long name", *"abcdef") == [*"abcdef", "a system with a long name"]
+
+
+def test_columns_of_a_legend_have_room_for_wide_letters():
+    def second(name):
+        layers = papers._legend_view([entry(name), entry("b")], 260)["layer"]
+        return [one["encoding"]["x"]["value"] for one in layers if one["mark"]["type"] == "text"][1]
+
+    assert second("模型模型") > second("abcd")
+
+
+def test_panels_stand_one_below_the_other_in_a_narrow_figure():
+    plot = {"width": 200, "height": 100, "mark": "point", "encoding": {"y": {"axis": {}}}}
+    for spec in ({"concat": [plot, plot], "columns": 2}, {"spec": plot, "facet": {"field": "f"}, "columns": 2}):
+        assert papers._widest(spec) == 400
+        assert papers._stacked(spec)["columns"] == 1
+        assert papers._widest(papers._stacked(spec)) == 200
+    assert set(papers._stacked({"hconcat": [plot, plot]})) == {"vconcat"}
+
+
+def test_titles_of_panels_fit_their_panels():
+    spec = {"vconcat": [{"title": "a-name-" * 9, "width": 200, "height": 100, "mark": "point"}]}
+    (panel,) = papers._narrowed(spec, FigureLook.of("3.3in"), (560, 340), 1.0)["vconcat"]
+    (line,) = panel["title"]["text"]
+    assert len(line) <= 200 / 6.6
+    assert line.startswith("a-name-a-name")
+    assert line.endswith("name-a-name-")
+
+
 @pytest.mark.parametrize(("title", "there"), [(True, True), (False, False)])
 def test_a_title_is_there_unless_it_is_not_wanted(comparison, title, there):
     picture = drawn(comparison_chart(comparison), FigureLook.of("84mm", title=title))

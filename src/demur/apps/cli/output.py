@@ -282,10 +282,14 @@ def _pictures(presentation: Presentation, path: Path, options: FigureOptions) ->
     chosen = presentation.chosen(options.figure)
     if len(chosen) == 1:
         return [(path, figure_file(draw, path, look)) for draw in chosen.values()]
-    return [
-        (path.with_stem(f"{path.stem}-{name.replace(':', '-')}"), figure_file(draw, path, look))
-        for name, draw in chosen.items()
-    ]
+    contents: list[tuple[Path, str | bytes]] = []
+    for name, draw in chosen.items():
+        file = path.with_stem(f"{path.stem}-{name.replace(':', '-')}")
+        try:
+            contents.append((file, figure_file(draw, path, look)))
+        except UsageError as fault:
+            raise UsageError(f"{name}: {fault}") from None
+    return contents
 
 
 def as_json(document: dict[str, Any], *, indent: int | None = 2) -> str:

@@ -16,6 +16,7 @@ from operator import itemgetter
 from typing import Any
 
 import numpy as np
+from rich.cells import cell_len
 
 from demur.core.arrays import Array
 from demur.core.show import charts
@@ -43,6 +44,9 @@ MARKERS, THICKEST, FINE = 5, 1.8, 2000
 
 SIDE_BY_SIDE = 480
 """Pixels from which plots stand side by side; in narrower figures they stand one below the other."""
+
+NARROW = 60
+"""Pixels of a plot under which the labels at the ends of its axis, moved inwards, would run into one another."""
 
 SMALLEST = 0.25
 """Share of its width that a plot can be narrowed to before the figure is refused."""
@@ -112,10 +116,17 @@ def laid_out(draw: Callable[[], Any], look: FigureLook, svg: Callable[[Spec], st
     spec = with_markers(in_grey(spec)) if look.grey else spec
     if not look.title:
         spec = {key: value for key, value in spec.items() if key != "title"}
-    if "hconcat" in spec and look.pixels < SIDE_BY_SIDE and all(map(_has_names, spec["hconcat"])):
-        spec["vconcat"] = spec.pop("hconcat")
+    if look.pixels < SIDE_BY_SIDE:
+        spec = _stacked(spec)
     narrow = partial(_narrowed, spec, look, basis)
     return sized(_fit(narrow, look, svg, plot / _widest(spec), _widest(spec)), look)
+
+
+def _stacked(spec: Spec) -> Spec:
+    """The spec with the plots that stand side by side one below the other, where each has an axis of its own."""
+    if "hconcat" in spec and all(map(_has_names, spec["hconcat"])):
+        return {**{key: value for key, value in spec.items() if key != "hconcat"}, "vconcat": spec["hconcat"]}
+    return {**spec, "columns": 1} if "columns" in spec else spec
 
 
 def _has_names(view: Spec) -> bool:
@@ -155,6 +166,8 @@ def sized(picture: str, look: FigureLook, *, unit: str = "in") -> str:
     head, rest = picture.split(">", 1)
     head = re.sub(r' (width|height|viewBox)="[^"]*"', "", head)
     dimensions = f'width="{across * scale:.4g}{unit}" height="{down * scale:.4g}{unit}"'
+    ground = f'<rect width="{across:.6g}" height="{down:.6g}" fill="white"/>'
+    rest = re.sub(r'<rect width="[\d.]+" height="[\d.]+" fill="white"/>', ground, rest, count=1)
     return f'{head} {dimensions} viewBox="0 0 {across:.6g} {down:.6g}">{rest}'
 
 
@@ -182,6 +195,8 @@ def _widest(spec: Spec) -> float:
         return sum(map(_widest, spec["hconcat"]))
     if "vconcat" in spec:
         return max(map(_widest, spec["vconcat"]))
+    if "columns" in spec:
+        return float(spec["columns"] * max(map(_widest, spec.get("concat", [spec.get("spec", {})]))))
     width = spec.get("width", charts.WIDTH)
     return float(width) if isinstance(width, int | float) else float(charts.WIDTH)
 
@@ -252,6 +267,8 @@ def _set_axes(view: Spec, look: FigureLook) -> None:
             axis = declared.get("axis")
             if isinstance(axis, dict) and channel == "y" and "labelLimit" in axis:
                 axis["labelLimit"] = min(axis["labelLimit"], look.pixels / 3)
+            if isinstance(axis, dict) and channel == "x" and isinstance(length, int | float) and length < NARROW:
+                axis["labelFlush"] = False
             title = declared.get("title")
             if isinstance(title, str) and isinstance(length, int | float):
                 declared["title"] = charts.balanced(title, max(10, int(length / charts.LETTER)))
@@ -264,8 +281,9 @@ def _set_titles(spec: Spec, look: FigureLook) -> None:
         if isinstance(title, str):
             part["title"] = title = {"text": title}
         if isinstance(title, dict):
-            size = 8.8 if part is spec else charts.LETTER
-            title["text"] = charts.balanced(_join(title.get("text", "")), int(look.pixels / size))
+            room = look.pixels / 8.8 if part is spec else part.get("width", look.pixels) / charts.LETTER
+            cut = [middle_cut(word, max(8, int(room))) for word in _join(title.get("text", "")).split(" ")]
+            title["text"] = charts.balanced(" ".join(cut), max(8, int(room)))
             if "subtitle" in title:
                 facts = _join(title["subtitle"], " · ").split(" · ")
                 title["subtitle"] = charts.packed(facts, int(look.pixels / 6.1))
@@ -303,16 +321,33 @@ def _with_legends_below(spec: Spec, look: FigureLook) -> Spec:
             if isinstance(legend, dict) and entries and "domain" in declared.get("scale", {}):
                 declared["legend"] = None
             elif isinstance(legend, dict):
-                names = declared.get("scale", {}).get("domain", ())
-                longest = max((len(one) for one in names if isinstance(one, str)), default=200)
-                columns = max(1, int(look.pixels / (longest * LETTER + SYMBOL)))
-                legend.update({"orient": "bottom", "labelLimit": look.pixels - 60, "columns": columns})
+                legend.update({"orient": "bottom", **_legend_size(declared, legend, look)})
     if not entries:
         return spec
     outer = {"$schema", "config", "datasets", "title", "description", "params", "usermeta", "background", "padding"}
     inner = {key: value for key, value in spec.items() if key not in outer}
     kept = {key: value for key, value in spec.items() if key in outer}
     return {**kept, "vconcat": [inner, _legend_view(entries, _widest(spec))], "spacing": 8}
+
+
+def _legend_size(declared: Spec, legend: Spec, look: FigureLook) -> Spec:
+    """How long the labels of a legend below its plot may be, right of the axis, and in how many columns they stand."""
+    short = _labels(legend.get("labelExpr", ""))
+    names = [short.get(one, one) for one in declared.get("scale", {}).get("domain", ()) if isinstance(one, str)]
+    longest = max(map(_letters, names), default=200)
+    return {
+        "labelLimit": 2 / 3 * look.pixels - SYMBOL,
+        "columns": max(1, int(look.pixels / (longest * LETTER + SYMBOL))),
+    }
+
+
+def _letters(text: str) -> int:
+    """How many letters of usual width a text is as wide as; those of some scripts take two.
+
+    >>> _letters("model"), _letters("模型")
+    (5, 4)
+    """
+    return cell_len(text)
 
 
 @dataclass(frozen=True, slots=True)
@@ -367,14 +402,17 @@ may begin left of its plot, below the axis."""
 
 
 def _legend_view(entries: Sequence[LegendEntry], width: float) -> Spec:
-    """A legend for a plot of this width as a plot without axes; labels much longer than most stand below the others."""
-    most = sorted(len(one.label) for one in entries)[len(entries) // 2]
-    short = [one for one in entries if len(one.label) <= 1.5 * most + 4]
-    layers, rows = [], 0
-    for group in (short, [one for one in entries if one not in short]):
-        own, down = _legend_columns(group, width, rows * ROW)
-        layers += own
-        rows += down
+    """A legend for a plot of this width as a plot without axes.
+
+    Labels much longer than most stand below the others where that saves rows; otherwise all keep their order.
+    """
+    most = sorted(_letters(one.label) for one in entries)[len(entries) // 2]
+    short = [one for one in entries if _letters(one.label) <= 1.5 * most + 4]
+    layers, rows = _legend_columns(entries, width, 0)
+    first, above = _legend_columns(short, width, 0)
+    rest, below = _legend_columns([one for one in entries if one not in short], width, above * ROW)
+    if above + below < rows - 1:
+        layers, rows = [*first, *rest], above + below
     return {"data": {"values": [{}]}, "layer": layers, "width": width, "height": ROW * rows, "view": {"stroke": None}}
 
 
@@ -382,8 +420,9 @@ def _legend_columns(entries: Sequence[LegendEntry], width: float, top: float) ->
     """The marks of entries in as many columns as fit, from a height downwards, and how many rows they take."""
     if not entries:
         return [], 0
-    texts = [middle_cut(one.label, max(8, int((width + MARGIN - SYMBOL) / LETTER))) for one in entries]
-    column = SYMBOL + GAP + LETTER * max(map(len, texts))
+    room = (width + MARGIN - SYMBOL) / LETTER
+    texts = [middle_cut(one.label, max(8, int(room * len(one.label) / max(_letters(one.label), 1)))) for one in entries]
+    column = SYMBOL + GAP + LETTER * max(map(_letters, texts))
     columns = max(1, min(len(entries), int((width + MARGIN + GAP) / column)))
     rows = math.ceil(len(entries) / columns)
     left = min(0.0, width - (column * columns - GAP))

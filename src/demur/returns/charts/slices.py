@@ -25,11 +25,12 @@ from demur.core.show.charts import (
     number_axis,
     padded,
     rate_axis,
+    rename_expression,
     style_of,
     upright,
 )
 from demur.core.show.html import evenly
-from demur.core.show.numbers import count, middle_cut, number, percent, with_interval
+from demur.core.show.numbers import count, middle_cut, number, percent, shorten, with_interval
 from demur.core.show.results import threshold_text
 from demur.core.stats.resampling import Sample
 from demur.errors import UsageError
@@ -143,7 +144,9 @@ class _Forest:
         offset = {"yOffset": alt.YOffset("system:N", scale=alt.Scale(domain=systems))}
         channels: dict[str, Any] = {"y": up, **(offset if several else {})}
         self.base = Plot().encode(**channels)
-        legend = alt.Legend(title=None, orient="bottom", columns=3, symbolSize=110, rowPadding=2) if several else None
+        form: dict[str, Any] = {"orient": "bottom", "columns": 3, "symbolSize": 110, "rowPadding": 2}
+        form["labelExpr"] = rename_expression(shorten(systems, 28))
+        legend = alt.Legend(title=None, **form) if several else None
         places = range(len(systems))
         colours = alt.Scale(domain=systems, range=[style_of(place).colour for place in places])
         shapes = alt.Scale(domain=systems, range=[SHAPES[place % len(SHAPES)] for place in places])
