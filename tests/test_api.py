@@ -82,6 +82,26 @@ def test_every_public_name_is_there_and_documented(name: str) -> None:
     assert name == "__version__" or inspect.getdoc(found)
 
 
+def test_tables_and_lists_of_runs_show_themselves_in_a_few_lines(paths: list[Path], tmp_path: Path) -> None:
+    trials = {"performer": ["w", "w", "s", "s"], "role": ["gold", "gold", "system", "system"]}
+    trials |= {"x": [0.1, 0.9, 0.1, 0.9], "y": [1, 0, 1, 0]}
+    said = pl.DataFrame([{"item": str(k), "judge": judge, "label": "yes"} for k in range(4) for judge in "ab"])
+    said.write_csv(tmp_path / "said.csv")
+    shown = (
+        demur.read(*paths),
+        demur.validate(*paths),
+        demur.read_nbest(lists(40, seed=0)),
+        demur.read_trials(trials, x="x", y="y")[0],
+        demur.agreement(tmp_path / "said.csv"),
+        demur.runs(store=tmp_path / "store"),
+    )
+    assert repr(shown[0]) == "<Responses: 600 rows of good, poor>"
+    for one in shown:
+        assert repr(one).startswith(f"<{type(one).__name__}")
+        assert repr(one).endswith(">")
+        assert len(repr(one)) < 800, repr(one)
+
+
 @pytest.fixture
 def heard(tmp_path: Path) -> list[Path]:
     """Two tables of lists, with what a recogniser heard."""

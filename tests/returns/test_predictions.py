@@ -137,3 +137,14 @@ def test_a_result_is_a_few_lines_and_writes_its_figures(tmp_path):
     found[0].curve.save(tmp_path / "curve.svg")
     assert 'width="3.3in"' in (tmp_path / "roc.svg").read_text()
     assert (tmp_path / "curve.svg").stat().st_size > 1000
+
+
+def test_several_arrays_of_probabilities_are_given_by_name():
+    with pytest.raises(DataError, match="of several systems give a dict"):
+        demur.compare(Y[120:], PROBA, PROBA)
+
+
+def test_functions_that_take_no_arrays_say_what_makes_a_frame_of_them():
+    with pytest.raises(DataError, match=r"demur\.predictions makes a frame of arrays"):
+        demur.fit_recalibration(Y[120:], PROBA)
+    assert demur.fit_recalibration(demur.predictions(Y[120:], PROBA), **QUICK).fitted

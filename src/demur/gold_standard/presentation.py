@@ -425,5 +425,6 @@ register(
     GoldPlan,
     chart=lambda plan, **options: plan_figure(plan, **options)(),
     page=pictured(lambda plan: paragraphs([plan.words()])),
+    sentences=lambda plan: of_plan(plan).sentences,
 )
 register(GoldStudies, chart=lambda studies, **options: main_figure(studies, **options)(), present=of_gold)

@@ -20,7 +20,7 @@ from demur.core.io.columns import TRIAL_ALIASES, check_mapping, filtered, mappin
 from demur.core.io.files import read_source, table_of
 from demur.core.io.sources import Source, system_names
 from demur.core.io.tables import FALSE, ROW, SOURCE, TRUE, Cells, Request, Table, first
-from demur.core.show.numbers import ROWS, Wording, first_names
+from demur.core.show.numbers import ROWS, Wording, first_names, table_line
 from demur.errors import DataError, UsageError, faults_of
 from demur.importers.reading import opened, read_table
 
@@ -448,7 +448,7 @@ def with_subjects(rows: TrialRows, gold: Sequence[str]) -> TrialRows:
     return replace(named, warnings=(*named.warnings, warning))
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Trials:
     """The trials of one study, sorted, so that it does not matter in which order they were written down.
 
@@ -482,6 +482,9 @@ class Trials:
 
     def __len__(self) -> int:
         return len(self.x)
+
+    def __repr__(self) -> str:
+        return table_line("Trials", len(self), "trials", self.performers)
 
     @property
     def shares_subjects(self) -> bool:

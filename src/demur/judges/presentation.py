@@ -15,6 +15,7 @@ from demur.core.io.tables import Cells, Request
 from demur.core.io.writing import write_rows, write_table
 from demur.core.show.numbers import Wording, listed, percent
 from demur.core.show.presentation import Presentation, ResultTable
+from demur.core.show.results import in_few_lines
 from demur.core.stats.intervals import Figure
 from demur.errors import DataError, UsageError
 from demur.importers.reading import opened
@@ -55,7 +56,7 @@ class SampleProgress:
     strata: int
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class JudgedAnswers:
     """What judges said: how far each is, how far they agree, what is open; of a folder also the log of it."""
 
@@ -91,6 +92,9 @@ class JudgedAnswers:
             lambda: list(judging.judged_rows()),
             warnings=warnings,
         )
+
+    def __repr__(self) -> str:
+        return in_few_lines("JudgedAnswers", list(sentences_of(self)))
 
     def to_dict(self) -> dict[str, Any]:
         """Everything as plain values; `rows` has the judged log."""

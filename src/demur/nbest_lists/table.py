@@ -19,7 +19,7 @@ from demur.core.arrays import Array
 from demur.core.io.columns import NBEST_ALIASES, check_mapping, nearest
 from demur.core.io.sources import Source, system_names
 from demur.core.io.tables import ROW
-from demur.core.show.numbers import Wording
+from demur.core.show.numbers import Wording, table_line
 from demur.errors import DataError, UsageError
 from demur.importers import CorpusImporter, importer_of
 from demur.importers.reading import opened
@@ -73,7 +73,7 @@ class NBestReading:
 AS_IT_COMES = NBestReading()
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class NBest:
     """Utterances with what was meant and what was understood.
 
@@ -93,6 +93,9 @@ class NBest:
 
     def __len__(self) -> int:
         return self.frame.height
+
+    def __repr__(self) -> str:
+        return table_line("NBest", len(self), "utterances", self.systems)
 
     @cached_property
     def systems(self) -> tuple[str, ...]:

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from demur.core.arrays import Flags
 from demur.core.io.columns import DEPLOYED, STRATUM
+from demur.core.show.numbers import table_line
 from demur.core.show.results import plain
 from demur.core.stats.strata import are_drawn_by_strata
 from demur.errors import UsageError
@@ -180,11 +181,14 @@ def _confusions(frame: pl.DataFrame, returned: Flags, n: int) -> tuple[Confused,
     return most_confused(counts, n)
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class ValidatedTable:
     """What was recognised in tables that have no faults."""
 
     responses: Responses
+
+    def __repr__(self) -> str:
+        return table_line("ValidatedTable", self.n, "rows", self.responses.systems)
 
     @property
     def n(self) -> int:

@@ -39,6 +39,11 @@ def predictions(
     if len(given) != len(target):
         raise DataError(f"arrays must be of one length; y_true has {len(target):,} and y_pred {len(given):,}")
     if confidence is not None:
+        if given.ndim == 2:
+            raise DataError(
+                "probabilities of classes are confidences already, and take no `confidence`",
+                fix='of several systems give a dict, {"one": probabilities, "other": probabilities}',
+            )
         answer, sure = _column(y_pred, "y_pred"), _column(confidence, "confidence")
     else:
         answer, sure = _most_probable(given, _classes_of(given, target, y_pred, classes))
@@ -173,31 +178,51 @@ def augrc_score(y_true: Any, y_pred: Any, *, classes: Any = None, sample_weight:
 
 
 def aurc_score(y_true: Any, y_pred: Any, *, classes: Any = None, sample_weight: Any = None) -> float:
-    """Area under selective risk over coverage (AURC), the mean over random orders of ties; lower is better."""
+    """Area under selective risk over coverage (AURC), the mean over random orders of ties; lower is better.
+
+    >>> round(aurc_score([0, 0, 1, 1], [0.1, 0.2, 0.6, 0.45]), 4)  # risks 0, 0, 0 and 1/4
+    0.0625
+    """
     return _value(AURC(), y_true, y_pred, classes, sample_weight)
 
 
 def e_aurc_score(y_true: Any, y_pred: Any, *, classes: Any = None, sample_weight: Any = None) -> float:
-    """AURC above that of a perfect ranking of the same answers (e-AURC); lower is better."""
+    """AURC above that of a perfect ranking of the same answers (e-AURC); lower is better.
+
+    >>> e_aurc_score([0, 0, 1, 1], [0.1, 0.2, 0.6, 0.45])
+    0.0
+    """
     return _value(EAURC(), y_true, y_pred, classes, sample_weight)
 
 
 def ranking_skill_score(y_true: Any, y_pred: Any, *, classes: Any = None, sample_weight: Any = None) -> float:
-    """How well confidences rank right answers before wrong ones: 0 random, 1 perfect; higher is better."""
+    """How well confidences rank right answers before wrong ones: 0 random, 1 perfect; higher is better.
+
+    >>> ranking_skill_score([0, 0, 1, 1], [0.1, 0.2, 0.6, 0.45])
+    1.0
+    """
     return _value(RankingSkill(), y_true, y_pred, classes, sample_weight)
 
 
 def error_at_nonreturn_score(
     y_true: Any, y_pred: Any, *, nonreturn: float = 0.2, classes: Any = None, sample_weight: Any = None
 ) -> float:
-    """Error rate, as a share of all inputs, where this share of them is withheld; lower is better."""
+    """Error rate, as a share of all inputs, where this share of them is withheld; lower is better.
+
+    >>> error_at_nonreturn_score([0, 0, 1, 1], [0.1, 0.2, 0.6, 0.45], nonreturn=0)
+    0.25
+    """
     return _value(ErrorAtNonreturn(nonreturn), y_true, y_pred, classes, sample_weight)
 
 
 def nonreturn_at_error_score(
     y_true: Any, y_pred: Any, *, error: float = 0.05, classes: Any = None, sample_weight: Any = None
 ) -> float:
-    """Share of the inputs that must be withheld for this error rate; lower is better."""
+    """Share of the inputs that must be withheld for this error rate; lower is better.
+
+    >>> nonreturn_at_error_score([0, 0, 1, 1], [0.1, 0.2, 0.6, 0.45])
+    0.25
+    """
     return _value(NonreturnAtError(error), y_true, y_pred, classes, sample_weight)
 
 

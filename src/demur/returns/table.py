@@ -48,7 +48,7 @@ from demur.core.io.tables import (
     in_categories,
     in_one_piece,
 )
-from demur.core.show.numbers import ROWS, Wording, sentences_of_counts
+from demur.core.show.numbers import ROWS, Wording, sentences_of_counts, table_line
 from demur.errors import DataError, UsageError, faults_of
 from demur.importers.choices import current_choices
 from demur.importers.protocol import is_placeholder, placeholder_labels
@@ -125,7 +125,7 @@ class Reading:
 AS_IT_COMES = Reading()
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Responses:
     """The answers of one or more systems, read, checked and judged.
 
@@ -145,6 +145,9 @@ class Responses:
     """System and id of the rows that nothing judges."""
     inputs: PackedTexts | None = None
     """The texts of inputs where they were compressed; the column `INPUT` has the place of each row in them."""
+
+    def __repr__(self) -> str:
+        return table_line("Responses", self.frame.height, "rows", self.systems)
 
     @cached_property
     def systems(self) -> tuple[str, ...]:

@@ -11,6 +11,7 @@ import polars as pl
 
 from demur.core.show.numbers import ROWS, percent
 from demur.core.show.presentation import Presentation, ResultTable
+from demur.core.show.results import in_few_lines
 from demur.store.records import Run
 from demur.store.runs import Added
 
@@ -48,7 +49,7 @@ class AddedRuns:
         return {"store": str(self.store), "runs": added, "notes": list(self.notes), "warnings": list(self.warnings)}
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class RunList:
     """Runs in the store of a folder, chosen among `total`; `damaged` are messages by id, where runs were checked."""
 
@@ -57,6 +58,9 @@ class RunList:
     total: int
     damaged: dict[str, str] | None = None
     problems: tuple[str, ...] = ()
+
+    def __repr__(self) -> str:
+        return in_few_lines("RunList", of_runs(self).sentences)
 
     @property
     def warnings(self) -> tuple[str, ...]:

@@ -57,7 +57,8 @@ def _from_native(data: object, request: Request) -> tuple[Collection[str], pl.Da
         frame: nw.DataFrame[Any] | nw.LazyFrame[Any] = nw.from_native(data)
     except TypeError:
         rule = "must be a frame, a dictionary of columns or a list of dictionaries"
-        raise DataError(rule, where="data", got=type(data).__name__) from None
+        fix = "demur.predictions makes a frame of arrays" if hasattr(data, "__array__") else ""
+        raise DataError(rule, where="data", got=type(data).__name__, fix=fix) from None
     names = frame.collect_schema().names()
     eager = _eager(frame, request.among(names))
     try:

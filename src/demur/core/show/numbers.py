@@ -258,6 +258,15 @@ def first_names(names: Sequence[str], most: int = 8, *, quote: str = '"') -> str
     return f"{shown} and {len(names) - most:,} more" if len(names) > most else shown
 
 
+def table_line(title: str, rows: int, what: str, systems: Sequence[str]) -> str:
+    """What a table holds, in one line.
+
+    >>> table_line("Responses", 1200, "rows", ["a", "b"])
+    '<Responses: 1,200 rows of a, b>'
+    """
+    return f"<{title}: {rows:,} {what} of {first_names([middle_cut(one) for one in systems], 4, quote='')}>"
+
+
 def rounded_up(count: int) -> str:
     """A count rounded up to two digits.
 
