@@ -36,6 +36,13 @@ def test_a_command_has_its_own_methods_and_an_unknown_one_is_refused():
         demur.cite("comapre")
 
 
+def test_the_tests_and_coefficients_that_tables_name_can_be_cited():
+    keys = {name: {one.key for one in references_of(name)} for name in ("compare", "judge agreement", "classes")}
+    assert {"mcnemar1947", "clopper1934", "delong1988"} <= keys["compare"]
+    assert {"cohen1960", "fleiss1971", "krippendorff2004"} <= keys["judge agreement"]
+    assert "cohen1960" in keys["classes"]
+
+
 def test_the_citation_file_is_of_this_version():
     text = Path(ROOT / "CITATION.cff").read_text()
     assert re.search(r"^version: (.*)$", text, re.MULTILINE)[1] == demur.__version__

@@ -55,9 +55,7 @@ def references_of(*commands: str) -> list[Reference]:
     wanted = [name.split()[0] for name in commands if name.strip()]
     for name in wanted:
         if name not in names:
-            raise UsageError(
-                f'there is no literature for "{name}" ({nearest(name, names)}); commands: {", ".join(names)}'
-            )
+            raise UsageError(f'there is no literature for "{name}" ({nearest(name, names)})')
     chosen = [one for one in known if not wanted or set(wanted) & set(one.commands)]
     return [Reference("misc", "demur", own), *chosen]
 
