@@ -75,6 +75,80 @@ def test_an_unknown_public_name_is_an_attribute_error() -> None:
     assert set(dir(demur)) >= {"score", "compare", "threshold", "classes", "read"}
 
 
+PROMISED = [
+    "read",
+    "score",
+    "merge",
+    "watch",
+    "compare",
+    "threshold",
+    "drift",
+    "classes",
+    "fit_recalibration",
+    "apply_recalibration",
+    "validate",
+    "predictions",
+    "augrc_score",
+    "aurc_score",
+    "e_aurc_score",
+    "ranking_skill_score",
+    "error_at_nonreturn_score",
+    "nonreturn_at_error_score",
+    "ErrorReturnDisplay",
+    "read_nbest",
+    "nbest",
+    "compare_nbest",
+    "import_dstc",
+    "import_slf",
+    "fit_outcome",
+    "regress",
+    "predict_outcome",
+    "compare_outcomes",
+    "majority_baseline",
+    "read_trials",
+    "gold",
+    "plan_gold",
+    "agreement",
+    "report",
+    "add_runs",
+    "runs",
+    "remove_runs",
+    "new_study",
+    "study_status",
+    "check_study",
+    "export_study",
+    "erase_person",
+    "demo_study",
+    "verify_engine",
+    "cite",
+    "train",
+    "tune",
+    "respond",
+    "question_pairs",
+    "train_grader",
+    "grade",
+    "save_model",
+    "load_model",
+    "RelevanceClassifier",
+    "Reading",
+    "Responses",
+    "NBest",
+    "NBestReading",
+    "Measure",
+    "Score",
+    "Sweep",
+    "DataError",
+    "DemurError",
+    "UsageError",
+    "__version__",
+]
+
+
+def test_every_name_that_was_promised_is_still_public() -> None:
+    assert set(PROMISED) <= set(demur.__all__), "a name that goes is deprecated first: docs/compatibility.md"
+    assert set(demur.__all__) <= set(PROMISED), "promise a new name here"
+
+
 @pytest.mark.parametrize("name", demur.__all__)
 def test_every_public_name_is_there_and_documented(name: str) -> None:
     found = getattr(demur, name)

@@ -1,5 +1,6 @@
 import re
 
+import polars as pl
 import pytest
 
 from demur.core.show import papers
@@ -8,6 +9,7 @@ from demur.core.show.page import figure_file
 from demur.core.show.papers import FigureLook
 from demur.core.show.presentation import Drawing, Presentation, ResultTable, latex_of, text_latex
 from demur.errors import UsageError
+from demur.nbest_lists.charts import paired_chart
 from demur.returns.charts.comparison import comparison_chart
 from demur.returns.charts.error_return import error_return_chart
 from demur.returns.charts.readings import reliability_chart, roc_chart
@@ -169,3 +171,16 @@ def test_a_table_in_latex_takes_the_form_that_fits_a_page_and_long_ones_come_in_
 def test_latex_says_what_names_in_other_scripts_need():
     table = ResultTable("T", ("system", "error"), (("模型", "3.0 %"),))
     assert "XeLaTeX" in latex_of(Presentation("t", (), (table,), (), data=lambda: None, document={}))
+
+
+def test_a_figure_that_does_not_fit_fits_the_width_it_is_said_to_need():
+    rows = [
+        {"measure": f"a measure with a long name, {k}", "difference": 0.1, "low": -0.1, "high": 0.3, "better": "lower"}
+        for k in "ab"
+    ]
+    chart = paired_chart(pl.DataFrame(rows), a="one", b="other")
+    with pytest.raises(UsageError, match="does not fit") as fault:
+        drawn(chart, FigureLook.of("2in"))
+    inches = re.search(r"about ([\d.]+) inches", str(fault.value))[1]
+    assert float(inches) < 4
+    assert f'width="{float(inches):g}in"' in drawn(chart, FigureLook.of(float(inches)))

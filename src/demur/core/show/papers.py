@@ -150,7 +150,9 @@ def _fit(
         before = share, width
         share += (0.996 * look.pixels - width) / slope
         if share < SMALLEST * start:
-            needed = (width + 100) * look.points / LABEL / 72
+            scaled = slope * start / (look.pixels - 80)  # how much plots grow with a pixel of the whole
+            least = (width - slope * before[0] - 80 * SMALLEST * scaled) / (1 - SMALLEST * scaled)
+            needed = math.ceil(10.3 * least * look.points / LABEL / 72) / 10
             raise UsageError(
                 f"this figure does not fit: at {look.points:g} points it needs about {needed:.1f} inches; "
                 "give a greater `width` or a smaller `font_size`"
