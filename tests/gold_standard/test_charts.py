@@ -336,6 +336,15 @@ def test_a_benchmark_without_a_claim_says_what_it_shows():
     assert title(CHARTS["benchmark"]()) == "Completed against wer"
 
 
+def test_a_benchmark_of_many_systems_shades_the_gold_standard_alone():
+    chart = CHARTS["benchmark, five"]()
+    (area,) = marks(chart, "area")
+    rows = pictures.spec_of(chart)["datasets"][area["data"]["name"]]
+    assert {row["role"] for row in rows if row["low"] is not None} == {"gold"}
+    assert "shaded: 95 % intervals of the gold standard" in subtitle(chart)
+    assert "shaded: 95 % intervals · " in subtitle(CHARTS["benchmark"]())
+
+
 def test_the_upper_bound_is_a_labelled_line_and_absent_where_there_is_none():
     assert "upper bound, 100 %" in written(CHARTS["benchmark"]())
     assert "upper bound is 100 %" in description(CHARTS["benchmark"]())

@@ -32,6 +32,7 @@ from demur.core.show.charts import (
 from demur.core.show.numbers import middle_cut, short, shorten, signed, with_interval
 from demur.errors import UsageError
 from demur.gold_standard.charts.benchmark import (
+    MOST_BANDS,
     SYSTEMS,
     Quantity,
     Scheme,
@@ -46,8 +47,8 @@ from demur.gold_standard.charts.benchmark import (
 UNDECIDED = "undecided"
 GREY = "#d9d9d9"
 
-MOST_FILLS, MOST_BANDS = 3, 4
-"""Systems up to which the mass is filled and bands are drawn; more of them hide each other."""
+MOST_FILLS = 3
+"""Systems up to which the mass is filled; more of them hide each other."""
 
 STRIPE = 7
 """Pixels between stripes where a system beats the gold standard."""
