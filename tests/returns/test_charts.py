@@ -8,7 +8,7 @@ import polars as pl
 import pytest
 
 from demur.core.show import numbers, pictures
-from demur.core.show.charts import alt, chart_table, style_of
+from demur.core.show.charts import alt, chart_table, drawn_in, style_of
 from demur.core.stats.resampling import Rows, Sample
 from demur.core.stats.sweep import Sweep
 from demur.errors import UsageError
@@ -560,3 +560,19 @@ def test_a_promise_is_named_where_no_curve_runs(evaluations, bound, side):
     spec = pictures.spec_of(error_return_chart(evaluations, limits=(bound,)))
     (layer,) = [one for one in spec["layer"] if one.get("encoding", {}).get("text", {}).get("field") == "promise"]
     assert layer["mark"]["align"] == side
+
+
+def test_labels_that_begin_alike_are_told_apart_and_a_narrow_figure_has_fewer():
+    labels = [f"request_the_opening_hours_of_museum_number_{place}" for place in range(18)]
+    report = class_report(Confusion.of(labels * 2, labels + labels[::-1]), system="labels", replicates=20)
+    for width, most in ((560, 18), (276, 12)):
+        with drawn_in(width):
+            spec = pictures.spec_of(confusion_chart(report))
+        shown = {row["actual"] for row in drawn_rows(spec, "actual")}
+        assert len(shown) == most
+        for channel in "xy":
+            text = spec["layer"][0]["encoding"][channel]["axis"]["labelExpr"]
+            short = dict(re.findall(r'datum\.label === "([^"]+)" \? "([^"]+)"', text))
+            assert set(short) >= shown
+            assert len(set(short.values())) == len(short)
+            assert max(len(one.replace("\\u2026", "…")) for one in short.values()) <= 20

@@ -474,10 +474,15 @@ def name_axis(field: str, names: Sequence[str], *, characters: int, **more: Any)
             domain=False,
             labelPadding=8,
             labelLimit=340,
-            labelExpr=rename_expression(shorten(names, max(16, int(characters * _narrowing.get()[0])))),
+            labelExpr=labels_that_fit(names, characters),
             **{"grid": True, **more},
         ),
     )
+
+
+def labels_that_fit(names: Sequence[str], characters: int) -> str:
+    """An expression of Vega that cuts names to so many characters, fewer in narrow figures, no two of them alike."""
+    return rename_expression(shorten(names, max(16, int(characters * _narrowing.get()[0]))))
 
 
 def number_axis(field: str, title: str, domain: Span, *, channel: type[Any] = alt.X, **more: Any) -> Any:

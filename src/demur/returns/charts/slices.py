@@ -20,10 +20,12 @@ from demur.core.show.charts import (
     finished,
     hover_layer,
     inline,
+    labels_that_fit,
     legend_corner,
     line_channels,
     number_axis,
     padded,
+    plot_size,
     rate_axis,
     rename_expression,
     style_of,
@@ -48,7 +50,7 @@ from demur.returns.words import Bare, cutoff_words, difference_text, measure_tit
 WHOLE = "all"
 SHAPES = ("circle", "diamond", "square", "triangle-up", "cross", "triangle-down", "stroke", "triangle-right")
 
-MOST_LABELS = 20
+MOST_LABELS, LEAST_STEP = 20, 22
 """Labels shown unless said otherwise; of more the most confused ones are chosen."""
 
 LOOKED_AT = 1000
@@ -139,7 +141,8 @@ class _Forest:
 
     def __init__(self, systems: list[str], labels: list[str], field: str, several: bool) -> None:
         self.systems, self.labels, self.several = systems, labels, several
-        axis = alt.Axis(labelLimit=220, grid=True, ticks=False, domain=False)
+        short = labels_that_fit(labels, 32)
+        axis = alt.Axis(labelLimit=220, grid=True, ticks=False, domain=False, labelExpr=short)
         up = alt.Y(f"{field}:N", title=None, scale=alt.Scale(domain=labels), axis=axis)
         offset = {"yOffset": alt.YOffset("system:N", scale=alt.Scale(domain=systems))}
         channels: dict[str, Any] = {"y": up, **(offset if several else {})}
@@ -235,10 +238,11 @@ def _slice_title(found: SliceDifferences) -> str:
 def confusion_chart(report: ClassReport, *, most: int = MOST_LABELS) -> Any:
     """Confusion heat map: columns are actual labels, rows what was predicted, shades shares of the column.
 
-    With more than `most` labels the most confused ones are shown, and all predictions outside them share one row.
+    With more than `most` labels, fewer in narrow figures, the most confused ones are shown, and all predictions
+    outside them share one row.
     """
     confusion = report.confusion
-    labels = most_confused(confusion, most)
+    labels = most_confused(confusion, min(most, int(plot_size()[0] / LEAST_STEP)))
     table = confusion_table(confusion, labels)
     rows = [*labels, *(row for row in (OTHER, REJECTED) if row in table["predicted"])]
     step = 56 if len(labels) <= 6 else 34 if len(labels) <= 12 else 24
@@ -303,9 +307,9 @@ def confusion_table(confusion: Confusion, shown: tuple[str, ...]) -> pl.DataFram
 def _layers(table: pl.DataFrame, labels: tuple[str, ...], rows: list[str], *, numbers: bool) -> list[Any]:
     """The shaded cells of each kind, a line above the rejected and, where there is room, the counts."""
     angle = -45 if len(labels) > 3 or max(map(len, labels), default=0) > MOST_LEVEL else 0
-    across = alt.Axis(labelAngle=angle, labelLimit=140, grid=False)
+    across = alt.Axis(labelAngle=angle, labelLimit=140, grid=False, labelExpr=labels_that_fit(labels, 20))
     x = alt.X("actual:N", title="actual label", scale=alt.Scale(domain=list(labels)), axis=across)
-    along = alt.Axis(labelLimit=160, grid=False, ticks=False)
+    along = alt.Axis(labelLimit=160, grid=False, ticks=False, labelExpr=labels_that_fit(labels, 20))
     up: dict[str, Any] = {"title": "predicted", "scale": alt.Scale(domain=rows), "axis": along}
     y = alt.Y("predicted:N", **up)
     tooltip = [
