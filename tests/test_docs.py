@@ -317,6 +317,16 @@ def test_the_gallery_has_every_picture_with_its_command() -> None:
     assert {picture for command, picture in entries if not command} == {"reading-example.svg", "nbest-parts.svg"}
 
 
+def test_the_page_on_figures_names_every_figure_and_no_other() -> None:
+    rows = [line.split("|")[1] for line in read_page("figures").splitlines() if line.startswith("| ")]
+    listed = {name for row in rows for name in re.findall(r"`([a-z_]+)`", row)}
+    questions = ("returns", "nbest_lists", "outcome", "gold_standard")
+    files = [file for question in questions for file in (ROOT / "src" / "demur" / question).rglob("*.py")]
+    code = "".join(file.read_text(encoding="utf-8") for file in files)
+    assert listed <= set(re.findall(r"def ([a-z_]+)_chart\(", code))
+    assert set(re.findall(r'[."]([a-z_]+)_chart"', code)) - listed <= {"bare_curve", "bare_reading", "smooth"}
+
+
 def test_the_readmes_make_targets_exist() -> None:
     makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
     targets = re.findall(r"^make (\w+)", "\n".join(blocks("sh")), re.MULTILINE)
