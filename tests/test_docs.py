@@ -213,6 +213,29 @@ def test_the_commands_of_every_origin_run_on_its_logs(tmp_path: Path, origin: Or
         assert done.returncode == 0, f"{command}\n{done.stderr}"
 
 
+@pytest.mark.parametrize("paper", ["returns", "nbest", "outcome", "gold"])
+def test_every_file_of_a_paper_is_accounted_for(tmp_path: Path, paper: str) -> None:
+    """Where it comes from stands below the table; lines that copy bundled files are run."""
+    table, files = (ROOT / "docs" / f"papers_{paper}.md").read_text(encoding="utf-8").split("## The files")
+    commands = re.findall(r"^\|[^|]*\| `demur ([^`]+)` \|", table, re.MULTILINE)
+    read = {
+        name
+        for command in commands
+        for name in re.findall(r"(?<![\w/-])(logs/|guide\b|[\w-]+\.(?:jsonl?|csv|txt))", command)
+    }
+    assert read, "no command reads a file"
+    written = set(re.findall(r"(?:-o|--model) (\S+)", " ".join(commands)))
+    assert not {name for name in read - written if f"`{name}`" not in files}
+    for code in blocks("python", files):
+        run_python(code, tmp_path)
+    assert all(
+        (tmp_path / name).is_file()
+        for row in files.splitlines()
+        if "the lines below copy" in row
+        for name in re.findall(r"`(\S+)`", row)
+    )
+
+
 def test_every_importer_is_an_origin() -> None:
     assert {one.name for one in origins()} == REGISTRY.keys() - {"beetle"}, "BEETLE II is on the page of the papers"
 

@@ -56,9 +56,10 @@ def test_every_command_there_is_has_a_case() -> None:
 
 
 PAPERS = [
-    [cell.strip() for cell in line.replace("\\|", "¦").split("|")[1:-1]]
+    row
     for line in read_page("papers").splitlines()
     if line.startswith("| ") and not line.startswith("| capability ")
+    if len(row := [cell.strip() for cell in line.replace("\\|", "¦").split("|")[1:-1]]) == 5
 ]
 """The rows of the page on the papers: capability, command, the paper printed, demur gives, why they differ."""
 NUMBER = re.compile(r"\d[\d,.]*\d|\d")
