@@ -53,6 +53,16 @@ def test_the_summary_is_plain_and_short(demur: Demur) -> None:
     assert "-o report.html writes the full report" in done.stderr
 
 
+def test_what_was_assumed_of_a_log_is_printed(demur: Demur, tmp_path: Path) -> None:
+    rows = "".join(f"{k};a;{'ab'[k % 3 == 0]};{k},5\n" for k in range(11, 100))
+    (tmp_path / "mine.csv").write_text(f"id;target;prediction;score\n{rows}", encoding="utf-8")
+    done = demur("report", "mine.csv", *QUICK, "-o", "report.md")
+    notes = [line for line in done.stderr.splitlines() if line.startswith("note: ")]
+    assert any("from 0 to 100 read as percent" in note for note in notes), done.stderr
+    assert any("read with decimal commas" in note for note in notes), done.stderr
+    assert done.stderr.splitlines()[-1] == "wrote report.md"
+
+
 @pytest.mark.usefixtures("two")
 def test_quiet_is_the_verdict_and_json_one_document(demur: Demur) -> None:
     quiet = demur("report", "good.jsonl", *QUICK, "--quiet")

@@ -115,6 +115,7 @@ def run_report(job: Job, given: dict[str, Any]) -> None:
     asides = [f"gate: {gate.failure}" for gate in gates if gate.failure is not None]
     if not (outputs.quiet or outputs.json):
         asides += [f"warning: {warning}" for warning in report.warnings]
+        asides += [f"note: {note}" for note in report.analyses.mixture.notes]
         asides += [f"wrote {path_text(path)}" for path in files]
     for line in asides:
         output.print_aside(line)
