@@ -397,6 +397,13 @@ def navigation() -> dict[str, Any]:
     return {kind: pages for entry in nav for kind, pages in entry.items()}
 
 
+def test_what_is_copied_from_a_console_block_has_no_prompt_and_no_output() -> None:
+    """The site hides prompts (.gp) and output (.go) while its button copies a block."""
+    project = tomllib.loads((ROOT / "zensical.toml").read_text(encoding="utf-8"))["project"]
+    (style,) = ((ROOT / "docs" / name).read_text(encoding="utf-8") for name in project["extra_css"])
+    assert re.search(r"\[data-md-copying\] \.gp,\s+\[data-md-copying\] \.go \{\s+display: none;", style)
+
+
 @pytest.mark.parametrize("words", ["AURC", "abstention", "rejection", "selective prediction", "fallback threshold"])
 def test_the_words_of_the_field_are_on_pages(words: str) -> None:
     """Pages that explain, not only those that follow from the code."""
