@@ -144,12 +144,17 @@ def likely_columns(names: Iterable[str], parts: Iterable[str]) -> dict[str, str]
     {'target': 'gold_label', 'prediction': 'modelAnswer', 'confidence': 'how sure'}
     >>> likely_columns(["Expected Intent", "Top Intent"], ["target", "prediction"])
     {'target': 'Expected Intent', 'prediction': 'Top Intent'}
+
+    Paths go by their last telling step alone, as those of one object share the others:
+
+    >>> likely_columns(["answer.p", "answer.label", "truth"], ["target", "prediction", "confidence"])
+    {'target': 'truth', 'prediction': 'answer.label', 'confidence': 'answer.p'}
     """
     free = list(names)
     found: dict[str, str] = {}
     for part in sorted(parts, key=list(_WORDS).index):
         others = set().union(*(words for other, words in _WORDS.items() if other != part))
-        like = lookalike(part, [name for name in free if others.isdisjoint(_words_of(name))])
+        like = lookalike(part, [name for name in free if "." not in name and others.isdisjoint(_words_of(name))])
         named = [name for name in free if not _WORDS[part].isdisjoint(_words_of(name))]
         if like is not None or named:
             found[part] = like if like is not None else min(named, key=lambda name: len(others & _words_of(name)))
@@ -170,7 +175,7 @@ _WORDS = {
         "guess",
         "hypothesis",
     },
-    "confidence": {"confidence", "conf", "score", "probability", "prob", "proba", "certainty", "sure", "sureness"},
+    "confidence": {"confidence", "conf", "score", "probability", "prob", "proba", "p", "certainty", "sure", "sureness"},
     "target": {"target", "gold", "golden", "expected", "true", "truth", "reference", "label", "intent"},
 }
 """Words in the name of a column that speak for a part; the part that most rarely shares them with others first."""
