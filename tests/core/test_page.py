@@ -204,3 +204,13 @@ def test_the_script_of_figures_is_made_once_for_all_processes(tmp_path, monkeypa
     assert [bundle(), bundle(), len(made)] == ["vega", "vega", 2]
     monkeypatch.setenv("XDG_CACHE_HOME", str(kept))  # a file, so that no folder can be made there
     assert [bundle(), bundle(), len(made)] == ["vega", "vega", 4]
+
+
+def test_a_long_name_of_a_system_breaks_before_numbers_lose_their_place():
+    rows = (("1", "meta_llama_3_70B_Instruct", "0.1"), ("2", "short_name", "0.2"))
+    shown = table_html(ResultTable("Leaderboard", ("rank", "system", "AUGRC"), rows))
+    assert '<td class="long">meta_<wbr>llama_<wbr>3_<wbr>70B_<wbr>Instruct</td>' in shown
+    assert "<td>short_name</td>" in shown
+    first = table_html(ResultTable("Inputs", ("system", "AUGRC"), tuple(row[1:] for row in rows)))
+    assert '<th scope="row" class="long">meta_<wbr>' in first
+    assert '<th scope="row">short_name</th>' in first

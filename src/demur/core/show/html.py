@@ -13,7 +13,8 @@ from typing import Any
 
 import polars as pl
 
-from demur.core.show.presentation import Presentation, ResultTable, chart_function
+from demur.core.show.numbers import LONG_NAME
+from demur.core.show.presentation import NAMES, Presentation, ResultTable, chart_function
 from demur.core.show.results import register, threshold_text
 from demur.core.show.safe import visible
 from demur.core.stats.smoothing import Smooth
@@ -58,18 +59,33 @@ def paragraphs(sentences: Sequence[str]) -> str:
 
 def table_html(table: ResultTable) -> str:
     """A table of text with its title as caption; the first column names the rows, numbers are to the right."""
-    written = [number_cell if one else _text_cell for one in table.numeric[1:]]
-    kind = ' class="rank"' if table.columns[:1] == ("rank",) else ""
+    written: list[Callable[[str], str]] = [
+        number_cell if one else _name_cell if column in NAMES else _text_cell
+        for column, one in zip(table.columns[1:], table.numeric[1:], strict=True)
+    ]
+    row_head = _name_cell if table.columns[0] in NAMES else _text_cell
+    ends = _RANK if table.columns[0] == "rank" else _ROW_HEAD
     body = "".join(
-        f'<tr><th scope="row"{kind}>{escape_text(row[0])}</th>'
+        f"<tr>{row_head(row[0], ends)}"
         f"{''.join(write(cell) for write, cell in zip(written, row[1:], strict=True))}</tr>"
         for row in table.rows
     )
     return _scrolling(table, body)
 
 
-def _text_cell(text: str) -> str:
-    return f"<td>{escape_text(text)}</td>"
+_CELL, _ROW_HEAD, _RANK = ("<td", "</td>"), ('<th scope="row"', "</th>"), ('<th scope="row" class="rank"', "</th>")
+"""How a cell starts and ends."""
+
+
+def _text_cell(text: str, ends: tuple[str, str] = _CELL) -> str:
+    return f"{ends[0]}>{escape_text(text)}{ends[1]}"
+
+
+def _name_cell(name: str, ends: tuple[str, str] = _CELL) -> str:
+    """A cell with the name of a system: a long one breaks after underscores or anywhere, so that numbers keep room."""
+    if len(name) <= LONG_NAME:
+        return _text_cell(name, ends)
+    return f'{ends[0]} class="long">{escape_text(name).replace("_", "_<wbr>")}{ends[1]}'
 
 
 def number_cell(text: str) -> str:

@@ -79,7 +79,7 @@ _NUMBER = re.compile(r"(?:[pz] = |[pz]? ?< )?[-−+]?[\d.,]+(?:e-?\d+)?(?: ?%)?(
 _NO_WORD = re.compile(rf"{_NUMBER.pattern}|[-–]?|baseline|undefined.*|return nothing.*|none.*")
 """What stands in a column of numbers."""
 
-_NAMES = {"system", "a", "b", "slice"}
+NAMES = {"system", "a", "b", "slice"}
 """Columns of names, which may look like numbers."""
 
 _SPECIAL = {
@@ -134,7 +134,7 @@ class ResultTable:
         columns = list(zip(*self.rows, strict=True)) or [()] * len(self.columns)
         return tuple(
             (place > 0 or self.columns[0] == "confidence")
-            and self.columns[place] not in _NAMES
+            and self.columns[place] not in NAMES
             and any(cell == "–" or _NUMBER.fullmatch(cell) for cell in cells)
             and all(map(_NO_WORD.fullmatch, cells))
             for place, cells in enumerate(columns)
