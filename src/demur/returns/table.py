@@ -459,8 +459,7 @@ def _keyed(cells: Cells, columns: tuple[str, ...]) -> Cells:
 
 
 def _nothing_left(table: Table, reading: Reading) -> DataError:
-    last = reading.where[-1][0]
-    held = ""
+    last, held = reading.where[-1][0], ""
     if last in table.frame.columns:
         found = as_text(table.frame[last].alias("cell")).unique(maintain_order=True).head(5)
         held = f"{last} holds {', '.join(f'{text!r}' for text in found)}"

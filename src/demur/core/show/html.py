@@ -66,8 +66,7 @@ def table_html(table: ResultTable) -> str:
     row_head = _name_cell if table.columns[0] in NAMES else _text_cell
     ends = _RANK if table.columns[0] == "rank" else _ROW_HEAD
     body = "".join(
-        f"<tr>{row_head(row[0], ends)}"
-        f"{''.join(write(cell) for write, cell in zip(written, row[1:], strict=True))}</tr>"
+        f"<tr>{row_head(row[0], ends)}{''.join(write(cell) for write, cell in zip(written, row[1:], strict=True))}</tr>"
         for row in table.rows
     )
     return _scrolling(table, body)
