@@ -139,7 +139,9 @@ def figures_html(figures: Sequence[tuple[str, str]]) -> str:
 
 
 def data_table(frame: pl.DataFrame, title: str) -> str:
-    """A frame to be unfolded: all of it up to 250 rows, otherwise 200 of them."""
+    """A frame to be unfolded: all of it up to 250 rows, otherwise 200 of them; nothing of a frame without columns."""
+    if not frame.width:
+        return ""
     if frame.height <= MOST_ROWS:
         shown, extent = frame, f"{frame.height:,} rows"
     else:
