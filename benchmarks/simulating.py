@@ -27,21 +27,30 @@ Scene = TypeVar("Scene", bound=Simulated)
 
 
 def simulated(
-    chosen: Sequence[Scene], *, count: int, replicates: int, seed: int, workers: int, batch: int
+    scenes: Sequence[Scene],
+    *,
+    only: tuple[type, ...] = (object,),
+    count: int,
+    replicates: int,
+    seed: int,
+    workers: int,
+    batch: int,
 ) -> dict[Scene, dict[str, NDArray[Any]]]:
-    """The outcomes of `count` samples of every scene: one array per thing that was looked at, one entry per sample.
+    """The outcomes of `count` samples of every scene of these kinds: an array per thing looked at, an entry per sample.
 
-    Every sample has a seed of its own, so the numbers do not depend on how many processes share the work.
+    Every sample has a seed of its own, made of the place of its scene among all scenes, so the numbers depend neither
+    on how many processes share the work nor on which kinds are simulated.
     """
     os.environ.update(ONE_THREAD)
-    outcomes: dict[Scene, list[Mapping[str, Any]]] = {scene: [] for scene in chosen}
+    chosen = [(place, scene) for place, scene in enumerate(scenes) if isinstance(scene, only)]
+    outcomes: dict[Scene, list[Mapping[str, Any]]] = {scene: [] for _, scene in chosen}
     with (
         ProcessPoolExecutor(workers, mp_context=get_context("spawn")) as pool,
         Progress(console=Console(stderr=True)) as progress,
     ):
         waiting: dict[Future[list[Mapping[str, Any]]], Scene] = {
             pool.submit(_batch, scene, [seed, place], range(start, min(start + batch, count)), replicates): scene
-            for place, scene in enumerate(chosen)
+            for place, scene in chosen
             for start in range(0, count, batch)
         }
         task = progress.add_task("simulating", total=len(waiting))
