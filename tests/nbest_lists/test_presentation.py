@@ -66,6 +66,12 @@ def test_one_is_told_as_one_and_perfect_lists_without_blame():
     ]
 
 
+def test_lists_that_hold_all_that_was_meant_are_not_told_to_grow():
+    shown = nbest_sentences(lists([row("1", "a", ("a", 0.7), ("b", 0.3)), row("2", "a", ("b", 0.6), ("a", 0.4))])[0])
+    assert shown[1].startswith("Confidences look off")
+    assert not any("only better or longer lists help" in sentence for sentence in shown)
+
+
 def test_errors_may_outnumber_items():
     told = nbest_sentences(lists([row("1", "a", ("bcd", 0.6), ("ab", 0.4)), row("2", "", ("b", 1.0))])[0])
     assert (

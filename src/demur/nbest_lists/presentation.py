@@ -115,9 +115,10 @@ def _part_sentences(one: NBestEvaluation) -> list[str]:
     if not ice > 0:
         return []
     lost = f"{percent(missing.value / ice)} of it are items that no hypothesis holds; only better or longer lists help."
+    losses = [lost] if missing.value > 0 else []
     gain = f"recalibrating could win back {number(mendable.value)} ({interval(mendable, number)})"
     off = "are off" if mendable.low > 0 else "look off, but that is not shown"
-    return [lost, f"Confidences {'are about right' if mendable.value / ice < MUCH else off}: {gain}."]
+    return [*losses, f"Confidences {'are about right' if mendable.value / ice < MUCH else off}: {gain}."]
 
 
 def pair_sentences(pair: NBestPair) -> list[str]:
