@@ -279,5 +279,13 @@ def test_a_model_that_predicts_no_better_than_the_mean_has_no_price_in_its_headl
         assert [note for note in one.notes if note.startswith("prices of confusions are not shown")]
 
 
+def test_a_model_that_predicts_no_better_than_the_mean_warns_where_it_predicts(useless, fit, predictions, log):
+    predicted = predict(useless.model, answers(log[0]), extrapolate=True)
+    for one in (predicted, compare_predictions(useless.model, [predicted])):
+        assert one.warnings[0].endswith("better than the mean outcome: do not rely on its predictions")
+        assert one.to_dict()["warnings"] == list(of_predictions(one).warnings) == list(one.warnings)
+    assert not compare_predictions(fit.model, predictions[:1]).warnings
+
+
 def test_a_model_that_predicts_has_its_dearest_confusion_in_a_sentence(fit):
     assert any(sentence.startswith("Halving") for sentence in of_fit(fit).sentences)

@@ -113,6 +113,11 @@ class OutcomeModel(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
             return True
         return (self.validation["nested"].get("r2") or 0.0) > 0
 
+    def doubts(self) -> tuple[str, ...]:
+        """A warning where nested validation does not show that it predicts."""
+        shown = "nested validation does not show that the model predicts better than the mean outcome"
+        return () if self.predicts else (f"{shown}: do not rely on its predictions",)
+
     @property
     def checks(self) -> bool:
         """Whether it holds anything that a new system can be checked against."""
@@ -336,7 +341,7 @@ class Prediction(Shown):
     @property
     def warnings(self) -> tuple[str, ...]:
         """What may be wrong with the prediction, or with the data."""
-        return (*_doubts([self]), *self.reading_warnings)
+        return (*self.model.doubts(), *_doubts([self]), *self.reading_warnings)
 
     def to_dict(self) -> dict[str, Any]:
         """The prediction as plain values, in a list of one system, as a comparison has several."""
@@ -633,7 +638,7 @@ class OutcomeComparison(Shown):
     @property
     def warnings(self) -> tuple[str, ...]:
         """What may be wrong with the predictions, or with the data."""
-        return (*_doubts(self.predictions), *self.reading_warnings)
+        return (*self.model.doubts(), *_doubts(self.predictions), *self.reading_warnings)
 
     def to_dict(self) -> dict[str, Any]:
         """The comparison as plain values."""
