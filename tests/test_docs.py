@@ -410,6 +410,11 @@ def test_the_words_of_the_field_are_on_pages(words: str) -> None:
     assert any(words in one.read_text(encoding="utf-8") for one in PAGES if one.stem in ("glossary", "threshold"))
 
 
+def test_the_words_of_the_field_are_headings_which_the_search_ranks_first() -> None:
+    headings = " ".join(re.findall(r"^## (.*)$", read_page("glossary"), re.MULTILINE)).lower()
+    assert all(words in headings for words in ("abstention", "rejection", "selective prediction", "fallback threshold"))
+
+
 def test_generated_pages_are_current() -> None:
     code = "from docs.generate import pages; import json; print(json.dumps({str(p): t for p, t in pages().items()}))"
     done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, timeout=120)
