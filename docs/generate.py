@@ -173,24 +173,56 @@ GALLERY_PAGES = (
     *(f"origin_{one.name}" for one in origins.origins()),
     "cost",
 )
+BUNDLED = "src/demur/corpora/restaurant/turns.jsonl.gz"
 GOLD = "demur gold trials.csv --x wer --y completed --cost cost.csv --gain 0.7:0.8"
 OUTCOME = "demur outcome fit tutor.jsonl --outcomes gains.csv --features conf+scores.f"
+LESIONS = "demur gold lesions.csv --x wer --y completed --components --no-checks"
+PLAN = "demur plan trials.csv --x wer --y completed --subjects 8,16,32,64 --trials 20,40"
+SLURPED = "demur gold slurp.csv --x wer --y correct --range 0:0.5 --no-checks --replicates 200"
+SIMULATED = "demur simulate town --manager state-machine,mdp,belief,belief-learned --noise 0,0.15,0.3,0.45"
 MADE = {
     "demo-noisy.svg": "make demo",
     "demo-clean.svg": "make demo",
+    "reading-example.svg": "make docs",
     "scale.svg": "make bench NAME=engines",
     "nbest-floor.svg": "demur experiment scorers -o plot.svg --figure floor",
+    "nbest-parts.svg": f"demur nbest {BUNDLED} --map system=noise -o plot.svg --figure parts",
+    "nbest-scorers.svg": "demur experiment scorers -o plot.svg",
+    "nbest-conditions.svg": "demur experiment conditions --floor paper -o plot.svg",
+    "nbest-lengths.svg": "demur experiment lengths -o plot.svg --figure ice",
+    "nbest-lengths-wser.svg": "demur experiment lengths -o plot.svg --figure wser",
+    "nbest-reward.svg": "demur experiment reward -o plot.svg",
+    "nbest-oracle.svg": "demur experiment oracle -o plot.svg",
+    "outcome-sets.svg": f"{OUTCOME} --sets -o plot.svg --figure sets",
+    "outcome-coefficients.svg": f"{OUTCOME} -o plot.svg --figure coefficient",
     "outcome-observed.svg": f"{OUTCOME} -o plot.svg --figure observed",
     "outcome-prices.svg": f"{OUTCOME} -o plot.svg --figure price",
+    "outcome-predicted.svg": "demur outcome compare study.json tutor.jsonl cautious.jsonl eager.jsonl -o plot.svg",
     "gold-benchmark.svg": f"{GOLD} -o plot.svg",
     "gold-impurity.svg": f"{GOLD} -o plot.svg --figure impurity",
+    "gold-components.svg": f"{LESIONS} -o plot.svg --figure components",
     "gold-convergence.svg": f"{GOLD} -o plot.svg --figure convergence",
     "gold-wizards.svg": f"{GOLD} -o plot.svg --figure wizards",
     "gold-cost.svg": f"{GOLD} -o plot.svg --figure cost",
+    "gold-plan.svg": f"{PLAN} -o plot.svg",
     "gold-residuals.svg": f"{GOLD} -o plot.svg --figure gold_residual",
     "gold-normality.svg": f"{GOLD} -o plot.svg --figure normality",
+    "gold-slurp.svg": f"{SLURPED} -o plot.svg",
+    "understanding-tokenizers.svg": "demur experiment tokenizers -o plot.svg",
+    "understanding-bands.svg": "demur experiment tokenizers -o plot.svg --figure error_return",
+    "understanding-speech.svg": "demur experiment tokenizers --heard speech.jsonl -o plot.svg",
+    "understanding-growth.svg": "demur experiment growth -o plot.svg",
+    "understanding-gain.svg": "demur experiment growth -o plot.svg --figure error_return:2",
+    "understanding-gate.svg": "demur experiment gate -o plot.svg",
+    "dialogue-confusion.svg": "demur experiment confusion -o plot.svg",
+    "dialogue-rewards.svg": f"{SIMULATED} --dialogues 300 --seed 1 -o plot.svg",
+    "dialogue-figure2.svg": "demur experiment reward --simulate town --seed 1 -o plot.svg",
+    "dialogue-predictors.svg": "demur experiment predictors -o plot.svg",
+    "dialogue-thresholds.svg": "demur experiment thresholds -o plot.svg",
+    "dialogue-injected.svg": "demur experiment injected -o plot.svg",
+    "dialogue-learning.svg": "demur learn town --rounds 8 --dialogues 160 -o plot.svg",
 }
-"""The command of a picture before which its section shows none."""
+"""The command that writes a picture, where the one shown before it does not."""
 
 PAGES_SHOWN = {"workbench": "demur serve --open", "study": "demur study serve museum", "judge": "demur judge log.jsonl"}
 """The command that serves the pages on pictures, by how the names of the pictures begin."""
@@ -202,7 +234,7 @@ PICTURE = re.compile(r"^!\[(.+?)\]\(images/(.+?)\)$|^#+ (.+)$|^(?:\$ |.*?`)(demu
 
 def gallery_page() -> str:
     """Every picture of the docs with its command, in the order of pages, and a link to the page that explains it."""
-    parts = ["# Gallery", HERE, "Every figure with the command that makes it, or the section that shows how."]
+    parts = ["# Gallery", HERE, "Every figure with the command that makes it, and a link to the page that explains it."]
     for name in GALLERY_PAGES:
         text = FENCED.sub("", (DOCS / f"{name}.md").read_text(encoding="utf-8"))
         shown, heading, command = [], "", ""
