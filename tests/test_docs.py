@@ -417,6 +417,13 @@ def test_the_words_of_the_field_are_headings_which_the_search_ranks_first() -> N
     assert all(words in headings for words in ("abstention", "rejection", "selective prediction", "fallback threshold"))
 
 
+def test_the_page_on_decisions_has_the_rates_of_false_differences_that_were_simulated() -> None:
+    table = read_page("coverage").partition("<!-- table: nothing -->")[2].partition("**highest**")[0]
+    rates = sorted(line.split("|")[6].strip().removeprefix("0") for line in table.splitlines() if "aired" in line)
+    said = f"{rates[0]} to {rates[-2]}, and {rates[-1]} in one row of {len(rates)}"
+    assert said in read_page("statistics_decisions")
+
+
 def test_generated_pages_are_current() -> None:
     code = "from docs.generate import pages; import json; print(json.dumps({str(p): t for p, t in pages().items()}))"
     done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, timeout=120)
