@@ -269,7 +269,9 @@ def test_a_system_with_confidences_in_one_file_only_is_refused(tmp_path):
     assert lowest.frame["confidence"].to_list() == [0.5, -math.inf]
 
 
-@pytest.mark.parametrize("name", ["confidense", "Confidance", "scores", "conf", "prob"])
+@pytest.mark.parametrize(
+    "name", ["confidense", "Confidance", "scores", "conf", "prob", "confidence_score", "intentProbability"]
+)
 def test_a_column_that_is_likely_a_misspelt_confidence_is_asked_about(name):
     rows = [{"target": "a", "prediction": "a", name: 0.5}]
     expected = rf'no column confidence \(did you mean --map confidence={name}, or columns={{"confidence": "{name}"}}\?'

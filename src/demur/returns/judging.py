@@ -15,7 +15,7 @@ import narwhals as nw
 import polars as pl
 
 from demur.core.engines.engine import Lazy, acceptable, collect_frame, contains
-from demur.core.io.columns import likely_columns, lookalike
+from demur.core.io.columns import likely_columns, named_confidence
 from demur.core.io.tables import HEAVIEST, LABELS, ROW, SOURCE, as_text
 from demur.core.shell import quoted_word
 from demur.core.show.numbers import SUCH_ROWS, Wording, p_value, percent
@@ -415,7 +415,7 @@ def unranked_systems(survey: pl.DataFrame) -> list[str]:
 
 
 def refuse_missing(survey: pl.DataFrame, unranked: Sequence[str], rules: Rules, table: Located) -> None:
-    """Refuses answers without confidence beside others that have one, and a column that is likely misspelt."""
+    """Refuses answers without confidence beside others that have one, or where a column is likely to hold them."""
     if rules.missing_is_lowest:
         return
     lacking = survey.filter(~pl.col("system").is_in(list(unranked)), pl.col("missing") > 0)
@@ -424,7 +424,7 @@ def refuse_missing(survey: pl.DataFrame, unranked: Sequence[str], rules: Rules, 
         rule = f"is missing for an answer ({SUCH_ROWS.with_count(int(lacking['missing'].sum()))} in all)"
         raise table.fault("confidence", bad, rule, fix=RANK_LOWEST)
     free = [name for name in table.names if name not in table.columns.values()]
-    if unranked and "confidence" not in table.columns and lookalike("confidence", free):
+    if unranked and "confidence" not in table.columns and named_confidence(free):
         fix = f"{_naming(['confidence'], table.columns, table.names)} {RANK_LOWEST}"
         raise DataError("has no column confidence", where=table.where, fix=fix)
 

@@ -137,6 +137,16 @@ def lookalike(part: str, names: Iterable[str]) -> str | None:
     return None
 
 
+def named_confidence(names: Collection[str]) -> str | None:
+    """Gives a column whose name says that it holds confidences, if any does; a score or a p may be of anything.
+
+    >>> named_confidence(["id", "confidence_score"]), named_confidence(["intentProb"]), named_confidence(["bleu_score"])
+    ('confidence_score', 'intentProb', None)
+    """
+    telling = _WORDS["confidence"] - {"score", "p"}
+    return lookalike("confidence", names) or next((name for name in names if telling & _words_of(name)), None)
+
+
 def likely_columns(names: Iterable[str], parts: Iterable[str]) -> dict[str, str]:
     """Gives the column that each part is likely called, by the words in names; parts without one are left out.
 
