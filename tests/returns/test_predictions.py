@@ -82,11 +82,38 @@ def test_a_ranking_skill_is_higher_for_the_better():
         (([0, 1], [[0.2, 0.3, 0.5]] * 2), {}, "3 columns of probabilities and 2 classes"),
         (([0, 1], [[0.2, float("nan")]] * 2), {}, "row 1 a probability is NaN"),
         (([[0], [1]], [[0.2, 0.8]] * 2), {}, "y_true must have one dimension"),
+        (([0, 1], [["high", "low"]] * 2), {}, "probabilities must be numbers"),
+        (([0, 1], ["a", "b"], [0.5, "high"]), {}, 'confidence: row 2 must be a number; got "high"'),
+        (([0, 1], ["a", "b"], [0.5]), {}, "one length; y_true has 2 and confidence 1"),
+        ((["a", "b"], [[0.2, 0.8]] * 2), {"classes": ["a", "a"]}, 'names a class twice; got "a, a"'),
+        (
+            (["a", "b"], pl.DataFrame([[0.2, 0.8]] * 2, schema=["a", "b"], orient="row")),
+            {"classes": ["b", "a"]},
+            "another order than the columns of the frame",
+        ),
+        ((pd.Series(["a", 1]), [[0.2, 0.8]] * 2), {}, "labels of one kind"),
     ],
 )
 def test_arrays_that_do_not_fit_are_refused(data, options, fault):
     with pytest.raises(DataError, match=fault):
         demur.score(*data, **options)
+
+
+@pytest.mark.parametrize("missing", [None, float("nan"), pd.NA])
+@pytest.mark.parametrize("labels", [(0, 1, 2), ("a", "b", "c")])
+def test_a_missing_label_is_out_of_scope_and_no_class(missing, labels):
+    truth = pd.Series([labels[0], missing, labels[1]], dtype=object)
+    sure = [[0.9, 0.1], [0.2, 0.8], [0.3, 0.7]]
+    found = demur.predictions(truth, sure)
+    assert found["target"].is_null().to_list() == [False, True, False]
+    assert demur.augrc_score(truth, sure) == pytest.approx(1 / 6)  # the wrong one is the second of three
+    with pytest.raises(DataError, match="3 columns of probabilities and 2 classes"):
+        demur.predictions(truth, [[0.8, 0.1, 0.1]] * 3)
+
+
+def test_weights_of_another_length_are_refused():
+    with pytest.raises(DataError, match="one length; y_true has 2 and sample_weight 3"):
+        demur.augrc_score([0, 1], [0.2, 0.8], sample_weight=[1, 1, 1])
 
 
 def test_classes_without_arrays_and_models_without_confidence_are_refused(tmp_path):

@@ -31,6 +31,8 @@ def predictions(
     - the probability of the second of two classes, in one dimension;
     - labels, with their `confidence`. A confidence that is NaN or None is missing.
 
+    A label of `y_true` that is NaN or None is out of scope: no answer to it is right.
+
     >>> table = predictions(["a", "b"], [[0.9, 0.1], [0.6, 0.4]], classes=["a", "b"])
     >>> table.rows()
     [(0, 'a', 'a', 0.9), (1, 'b', 'a', 0.6)]
@@ -48,10 +50,12 @@ def predictions(
     else:
         answer, sure = _most_probable(given, _classes_of(given, target, y_pred, classes))
     table = {"id": pl.int_range(len(target), eager=True), "target": _labels(target), "prediction": _labels(answer)}
-    frame = pl.DataFrame({**table, "confidence": pl.Series(np.asarray(sure, dtype=float), nan_to_null=True)})
+    confidences = pl.Series(_numbers(sure, "confidence", len(target)), nan_to_null=True)
+    frame = pl.DataFrame({**table, "confidence": confidences})
     if sample_weight is None:
         return frame
-    return frame.with_columns(weight=pl.Series(_column(sample_weight, "sample_weight").astype(float)))
+    weights = _numbers(_column(sample_weight, "sample_weight"), "sample_weight", len(target))
+    return frame.with_columns(weight=pl.Series(weights))
 
 
 def estimator_predictions(estimator: Any, x: Any, y: Any) -> pl.DataFrame:
@@ -115,30 +119,69 @@ def _array(values: Any) -> Anything:
 def _column(values: Any, name: str) -> Anything:
     found = _array(values)
     if found.ndim != 1:
-        raise DataError(f"{name} must have one dimension", got=f"{found.ndim} dimensions")
+        raise DataError(f"{name} must have one dimension", got=found.shape)
     return found
+
+
+def _numbers(values: Anything, name: str, n: int) -> Anything:
+    """As many numbers as there are inputs; NaN where one is missing."""
+    if len(values) != n:
+        raise DataError(f"arrays must be of one length; y_true has {n:,} and {name} {len(values):,}")
+    if values.dtype.kind in "fiub":
+        return values.astype(float)
+    found = np.full(n, np.nan)
+    for row, one in enumerate(values.tolist()):
+        try:
+            found[row] = np.nan if _is_missing(one) else float(one)
+        except (TypeError, ValueError):
+            raise DataError("must be a number", where=f"{name}: row {row + 1}", got=str(one), row=row + 1) from None
+    return found
+
+
+def _is_missing(one: Any) -> bool:
+    try:
+        return one is None or bool(one != one)
+    except TypeError:  # pandas.NA is neither equal to itself nor different
+        return True
+
+
+def _sorted_labels(target: Anything) -> list[Any]:
+    """The different labels in order, without missing ones."""
+    known = target if target.dtype.kind in "iubUM" else target[[not _is_missing(one) for one in target.tolist()]]
+    try:
+        return list(np.unique(known))
+    except TypeError:
+        raise DataError("y_true must hold labels of one kind", got="text and numbers") from None
 
 
 def _classes_of(given: Anything, target: Anything, y_pred: Any, classes: Any) -> list[Any]:
     """The names of the columns of probabilities."""
     width = given.shape[1] if given.ndim == 2 else 2
-    if classes is None and given.ndim == 2 and hasattr(y_pred, "columns"):
-        classes = list(y_pred.columns)
-    sorted_labels = classes is None
-    names = list(np.unique(target) if classes is None else classes)
+    columns = list(y_pred.columns) if given.ndim == 2 and hasattr(y_pred, "columns") else []
+    sorted_labels = classes is None and not columns
+    names = _sorted_labels(target) if sorted_labels else columns if classes is None else list(classes)
     if given.ndim == 1 and (given.dtype.kind != "f" or len(names) != 2 or _outside(given)):
         raise DataError(
             "y_pred in one dimension is the probability of the second of two classes",
-            fix="give labels with their confidence, or probabilities with a column for each class",
+            fix="give (y_true, labels, confidence), or probabilities with a column for each class",
         )
     if len(names) != width:
         fix = "name the columns with `classes`" if sorted_labels else ""
         raise DataError(f"there are {width} columns of probabilities and {len(names)} classes", fix=fix)
+    if len(set(names)) < len(names):
+        raise DataError("`classes` names a class twice", got=", ".join(map(str, names)))
+    names_differ = columns != names and all(isinstance(one, str) for one in columns)
+    if names_differ and sorted(columns) == sorted(map(str, names)):
+        order = f"columns are {', '.join(map(str, columns))}, classes {', '.join(map(str, names))}"
+        raise DataError(f"`classes` are in another order than the columns of the frame: {order}")
     return names
 
 
 def _most_probable(given: Anything, names: Sequence[Any]) -> tuple[Anything, Anything]:
-    chances = np.column_stack([1 - given, given]) if given.ndim == 1 else given.astype(float)
+    try:
+        chances = np.column_stack([1 - given, given]) if given.ndim == 1 else given.astype(float)
+    except (TypeError, ValueError) as fault:
+        raise DataError(f"probabilities must be numbers: {fault}") from None
     if np.isnan(chances).any():
         raise DataError("a probability is NaN", where=f"y_pred: row {int(np.isnan(chances).any(axis=1).argmax()) + 1}")
     best = chances.argmax(axis=1)
@@ -151,11 +194,11 @@ def _outside(chances: Anything) -> bool:
 
 def _labels(values: Anything) -> pl.Series:
     """Labels as a column; None and NaN are no label."""
-    if values.dtype.kind == "f" and (values == np.round(values)).all():
-        values = values.astype(np.int64)
+    if values.dtype.kind == "f" and (np.isnan(values) | (values == np.round(values))).all():
+        return pl.Series([None if one != one else int(one) for one in values.tolist()], dtype=pl.Int64)
     if values.dtype.kind in "iub":
         return pl.Series(values)
-    return pl.Series([None if one is None or one != one else str(one) for one in values.tolist()], dtype=pl.String)
+    return pl.Series([None if _is_missing(one) else str(one) for one in values.tolist()], dtype=pl.String)
 
 
 def _value(measure: SweepMeasure, y_true: Any, y_pred: Any, classes: Any, sample_weight: Any) -> float:
