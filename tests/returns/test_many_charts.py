@@ -8,9 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from demur.core.show import pictures
-from demur.core.show.charts import BASELINE, chart_table, spec_of
+from demur.core.show.charts import BASELINE, GREY, chart_table, spec_of
 from demur.returns.charts.comparison import (
-    GREY,
     MOST_STYLED,
     comparison_chart,
     forest_chart,
@@ -56,6 +55,36 @@ def test_of_many_systems_only_the_baseline_has_a_band_until_one_is_pointed_at(tw
     assert set(rows) == {"03"}
     legends = [layer["encoding"]["color"]["legend"]["orient"] for layer in still["layer"] if "legend" in str(layer)]
     assert legends == ["right"]
+
+
+def sure(name, place):
+    rows = made_up(name, 80, seed=place, accuracy=0.4 + 0.04 * place)
+    return [{**row, "confidence": 1 / (1 + np.exp(-row["confidence"]))} for row in rows]
+
+
+@pytest.fixture(scope="module")
+def sure_ones():
+    return compare(table(*(sure(name, place) for place, name in enumerate(NAMES))), replicates=50, baseline=NAMES[3])
+
+
+@pytest.mark.parametrize("kind", ["risk_coverage", "reliability", "roc", "det"])
+def test_other_readings_have_the_colours_of_the_error_return_plot(sure_ones, kind):
+    still = pictures.static_spec(of_comparison(sure_ones).chosen([kind])[kind]())
+    (lines,) = (one for one in still["layer"] if "strokeDash" in one["encoding"])
+    colours = dict(zip(*(lines["encoding"]["color"]["scale"][end] for end in ("domain", "range")), strict=True))
+    styles = {name: style.colour for name, style in line_styles(sure_ones).items() if style != GREY}
+    assert colours == {**styles, f"{12 - len(styles)} others": GREY.colour}
+    assert lines["encoding"]["color"]["legend"]["orient"] == "right"
+    assert "others grey" in str(still["title"])
+
+
+@pytest.mark.parametrize("kind", ["risk_coverage", "reliability", "roc", "det"])
+def test_the_baseline_is_black_in_every_figure(kind):
+    comparison = compare(table(*(sure(f"s{k}", k) for k in range(3))), replicates=50, baseline="s2")
+    spec = spec_of(of_comparison(comparison).chosen([kind])[kind]())
+    (lines,) = (one for one in spec["layer"] if "strokeDash" in one["encoding"])
+    scale = lines["encoding"]["color"]["scale"]
+    assert (scale["domain"][0], scale["range"][0]) == ("s2", BASELINE.colour)
 
 
 def test_figures_say_once_what_all_names_share(twelve):

@@ -110,13 +110,13 @@ def of_scores(several: Sequence[Evaluation], *, choices: Sequence[Choice] = ()) 
     )
 
 
-def _reading_drawings(whole: Sequence[Evaluation]) -> list[Drawing]:
+def _reading_drawings(whole: Sequence[Evaluation], **options: Any) -> list[Drawing]:
     """The other readings of the curves: missed chances of the first system, and the curves of all."""
     kinds = ("risk_coverage", "reliability", "roc", "det")
     calibrated = all(one.has_reliability for one in whole)
     figures = [drawing(f"{READINGS}.missed_chance_chart", one) for one in whole[:1]]
     return figures + [
-        drawing(f"{READINGS}.{kind}_chart", whole) for kind in kinds if calibrated or kind != "reliability"
+        drawing(f"{READINGS}.{kind}_chart", whole, **options) for kind in kinds if calibrated or kind != "reliability"
     ]
 
 
@@ -169,7 +169,7 @@ def of_comparison(comparison: Comparison) -> Presentation:
         warnings=short.warnings,
         signatures=tuple(one.signature for one in systems),
         further=(
-            *_reading_drawings(systems),
+            *_reading_drawings(systems, compared=short),
             *(drawing(f"{READINGS}.missed_chance_chart", one) for one in systems[1:]),
         ),
     )

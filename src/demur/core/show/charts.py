@@ -303,6 +303,9 @@ OTHERS = (
 )
 """The other systems, in colours of Okabe and Ito (two of them darkened), each with its own dash and width."""
 
+GREY = LineStyle("#c2c2c2", 0.9, (1, 0))
+"""Systems beside a few in colour."""
+
 REFERENCES = (LineStyle("#777777", 1.0, (1, 0)), LineStyle("#777777", 1.0, (3, 3)))
 """A random and a perfect ranking of the baseline's answers."""
 
@@ -347,6 +350,20 @@ def style_channels(
     )
     scales = [(channel, alt.Scale(type="ordinal", domain=list(styles), range=span)) for channel, span in ranges]
     return tuple(channel(field, type=kind, sort=None, scale=scale, legend=legend) for channel, scale in scales)
+
+
+def lines_of_many(coloured: Sequence[str], others: int, axes: Sequence[Any], corner: Corner, order: Any) -> list[Any]:
+    """Lines of many systems: some in colour, the others grey beneath them, with one legend."""
+    styles = {**{name: style_of(place) for place, name in enumerate(coloured)}, f"{others} others": GREY}
+    channels = style_channels(styles, "system", legend_in(corner, shorten(coloured, 28)))
+    of_coloured: Any = {"field": "system", "oneOf": list(coloured)}
+    of_others: Any = {"not": of_coloured}
+    grey = Plot().transform_filter(of_others).mark_line(color=GREY.colour, strokeWidth=GREY.width, clip=True)
+    lines = Plot().transform_filter(of_coloured).mark_line(clip=True)
+    return [
+        grey.encode(*axes, detail=alt.Detail("system:N"), order=order),
+        lines.encode(*axes, *channels, order=order),
+    ]
 
 
 def legend_in(corner: Corner, labels: Mapping[str, str] | None = None) -> alt.Legend:

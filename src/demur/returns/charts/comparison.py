@@ -10,6 +10,7 @@ import numpy as np
 import polars as pl
 
 from demur.core.show.charts import (
+    GREY,
     HEIGHT,
     HOVER,
     INK,
@@ -23,12 +24,11 @@ from demur.core.show.charts import (
     finished,
     headroom,
     inline,
-    legend_in,
+    lines_of_many,
     name_axis,
     number_axis,
     padded,
     rimmed_text,
-    style_channels,
     style_of,
 )
 from demur.core.show.html import evenly
@@ -53,7 +53,6 @@ MOST_STYLED = 1 + len(OTHERS)
 """Systems up to which each has a line of its own style; of more the baseline and the leaders have, others are grey."""
 
 LEAST_LEADERS, MOST_LEADERS = 3, 5
-GREY = LineStyle("#c2c2c2", 0.9, (1, 0))
 BAND_POINTS = 34
 """Points of a band that shows under the pointer."""
 
@@ -89,14 +88,14 @@ def line_styles(comparison: Comparison) -> dict[str, LineStyle]:
     short, _ = comparison.in_short
     names = [one.name for one in short.evaluations]
     if len(names) > MOST_STYLED:
-        coloured = {name: style_of(place) for place, name in enumerate(_coloured(short))}
+        coloured = {name: style_of(place) for place, name in enumerate(coloured_systems(short))}
         return {name: coloured.get(name, GREY) for name in names}
     baseline = short.leaderboard.baseline
     ordered = [baseline, *(name for name in names if name != baseline)]
     return {name: style_of(ordered.index(name)) for name in names}
 
 
-def _coloured(comparison: Comparison) -> list[str]:
+def coloured_systems(comparison: Comparison) -> list[str]:
     """The baseline, then those that no test shows to be behind another, or at least the first three."""
     ranked = comparison.leaderboard.ranked
     leaders = sum(one.rank[0] == 1 for one in ranked)
@@ -105,7 +104,7 @@ def _coloured(comparison: Comparison) -> list[str]:
 
 
 def _many_systems(comparison: Comparison, region: tuple[float, float] | None, facts: Sequence[str]) -> Any:
-    names = _coloured(comparison)
+    names = coloured_systems(comparison)
     systems = {one.name: one for one in comparison.evaluations}
     drawn = [systems[name] for name in names]
     others = [one for one in comparison.evaluations if one.name not in names and not verdicts.is_silent(one.curve)]
@@ -114,19 +113,12 @@ def _many_systems(comparison: Comparison, region: tuple[float, float] | None, fa
     heights = (float(frame[name].max()) for frame, name in ((table, "error"), (band, "high")))  # type: ignore[arg-type]
     domain = headroom(max(heights))
     axes = curve_axes(domain)
-    rest = f"{len(others)} others"
-    styles = {**{name: style_of(place) for place, name in enumerate(names)}, rest: GREY}
-    channels = style_channels(styles, "system", legend_in("right", shorten(names, 28)))
-    order = alt.Order("nonreturn:Q")
-    of_coloured: Any = {"field": "system", "oneOf": names}
-    of_others: Any = {"not": of_coloured}
-    grey = Plot().transform_filter(of_others).mark_line(color=GREY.colour, strokeWidth=GREY.width, clip=True)
-    lines = Plot().transform_filter(of_coloured).mark_line(clip=True)
+    grey, lines = lines_of_many(names, len(others), axes, "right", alt.Order("nonreturn:Q"))
     layers = [
         *region_layer(region, domain),
-        grey.encode(*axes, detail=alt.Detail("system:N"), order=order),
+        grey,
         band_layer(names, band),
-        lines.encode(*axes, *channels, order=order),
+        lines,
         *cutoff_layer(drawn),
         *start_layer(drawn, intervals=False),
         *_direct_labels(drawn, domain),
@@ -139,11 +131,11 @@ def _many_systems(comparison: Comparison, region: tuple[float, float] | None, fa
         title=verdicts.comparison_title(comparison),
         subtitle=[
             sizes,
-            f"baseline in black with its {percent(comparison.level)} band, leaders in colour, others grey",
+            f"baseline in black with its {percent(comparison.level)} band, first by rank in colour, others grey",
             *strip,
             *facts,
         ],
-        description=f"{words.description(drawn, region)} {rest} are drawn in grey.",
+        description=f"{words.description(drawn, region)} {len(others)} others are drawn in grey.",
         table=table,
     )
 

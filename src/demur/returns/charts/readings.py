@@ -24,6 +24,7 @@ from demur.core.show.charts import (
     inline,
     legend_in,
     line_channels,
+    lines_of_many,
     placed_labels,
     rate_axis,
     style_of,
@@ -34,7 +35,9 @@ from demur.core.stats.calibration import Reliability
 from demur.core.stats.intervals import Figure
 from demur.core.stats.sweep import ratio
 from demur.errors import UsageError
+from demur.returns.charts.comparison import MOST_STYLED, coloured_systems
 from demur.returns.charts.error_return import Texts, baseline_first, tooltip_rows
+from demur.returns.comparison.compare import Comparison
 from demur.returns.curves import AXES, Curve, curve
 from demur.returns.evaluate import Evaluation
 from demur.returns.measures import AUROC, ErrorAtNonreturn
@@ -62,6 +65,9 @@ RATE_NAMES = {
     "right_withheld": "right answers withheld",
 }
 """What tooltips call the rates."""
+
+MANY = "baseline in black, first by rank in colour, others grey"
+"""What a figure of many compared systems says of its lines."""
 
 DEVIATE_TICKS = (0.001, 0.005, 0.02, 0.05, 0.1, 0.2, 0.4, 0.6, 0.8, 0.9, 0.95, 0.98, 0.995, 0.999)
 
@@ -111,12 +117,24 @@ def _missed_title(evaluation: Evaluation) -> str:
     return f"{evaluation.name}: withholding {percent(at)} of the inputs {gain}"
 
 
-def risk_coverage_chart(evaluations: Sequence[Evaluation]) -> Any:
+def _baseline(compared: Comparison | None) -> str | None:
+    return None if compared is None else compared.leaderboard.baseline
+
+
+def _in_colour(names: Sequence[str], compared: Comparison | None) -> list[str]:
+    """Those of many compared systems that are in colour, the others being grey; none where all are in colour."""
+    if compared is None or len(names) <= MOST_STYLED:
+        return []
+    return [name for name in coloured_systems(compared) if name in names]
+
+
+def risk_coverage_chart(evaluations: Sequence[Evaluation], *, compared: Comparison | None = None) -> Any:
     """Selective risk (wrong / returned) against coverage (returned / all) of one or more systems.
 
-    Between two cutoffs it is the expected risk of returning part of the answers of one confidence, at random.
+    Between two cutoffs it is the expected risk of returning part of the answers of one confidence, at random. Of many
+    `compared` systems the baseline and the first by rank are in colour.
     """
-    ordered = baseline_first(evaluations)
+    ordered = baseline_first(evaluations, _baseline(compared))
     table = _curves(ordered, "risk_coverage")
     shown = table.filter(pl.col("coverage") >= LEAST_COVERAGE)["risk"]
     domain = headroom(float(shown.max() or 1.0))  # type: ignore[arg-type]
@@ -135,12 +153,13 @@ def risk_coverage_chart(evaluations: Sequence[Evaluation]) -> Any:
         title=f"{_subject(ordered)}: the share of wrong answers among those returned",
         subtitle=[inputs([one.n for one in ordered]), *off],
         description=f"Selective risk against coverage, lower is better. When all is returned: {'; '.join(full)}.",
+        coloured=_in_colour([one.name for one in ordered], compared),
     )
 
 
-def roc_chart(evaluations: Sequence[Evaluation]) -> Any:
+def roc_chart(evaluations: Sequence[Evaluation], *, compared: Comparison | None = None) -> Any:
     """ROC of the accept decision: share of right answers returned against share of errors returned."""
-    ordered = baseline_first(evaluations)
+    ordered = baseline_first(evaluations, _baseline(compared))
     known = [(area, one.name) for one, area in zip(ordered, _areas(ordered), strict=True) if not np.isnan(area)]
     areas = _subject(ordered) + (f", area {number(known[0][0])}" if known else "")
     if len(ordered) > 1 and known:
@@ -157,12 +176,13 @@ def roc_chart(evaluations: Sequence[Evaluation]) -> Any:
         corner="bottom-right",
         title=f"ROC of returning an answer: {areas}",
         better="ROC of the accept decision, higher is better.",
+        coloured=_in_colour([one.name for one in ordered], compared),
     )
 
 
-def det_chart(evaluations: Sequence[Evaluation]) -> Any:
+def det_chart(evaluations: Sequence[Evaluation], *, compared: Comparison | None = None) -> Any:
     """DET of the accept decision: right answers withheld against errors returned, on normal-deviate axes."""
-    ordered = baseline_first(evaluations)
+    ordered = baseline_first(evaluations, _baseline(compared))
     frame = _curves(ordered, "det")
     counts = [max(1.0, min(float(one.curve.error[0]), float(one.curve.accuracy[0])) * one.n) for one in ordered]
     reach = float(np.clip(1 / max(counts), 0.0005, 0.05))  # the rate of about one answer is the smallest worth showing
@@ -183,6 +203,7 @@ def det_chart(evaluations: Sequence[Evaluation]) -> Any:
         title=f"DET of returning an answer: {_subject(ordered)}",
         better="Detection error tradeoff of the accept decision on normal-deviate axes, nearer to the lower left "
         "is better.",
+        coloured=_in_colour([one.name for one in ordered], compared),
     )
 
 
@@ -249,16 +270,28 @@ def _curve_figure(
     corner: Corner,
     size: tuple[int, int],
     beneath: Sequence[Any] = (),
+    coloured: Sequence[str] = (),
+    subtitle: Sequence[str] = (),
     **about: Any,
 ) -> Any:
-    """Lines of systems over two axes, with tooltips; `about` are title, subtitle and description."""
-    corner = _free_corner(table, names, axes, corner, size)
-    lines = Plot().mark_line(clip=True).encode(*axes, *line_channels(names, corner=corner), order=alt.Order("place:Q"))
+    """Lines of systems over two axes, with tooltips; `about` are title and description.
+
+    Where some of many are `coloured`, the others are grey.
+    """
+    order = alt.Order("place:Q")
+    if coloured:
+        lines = lines_of_many(coloured, len(names) - len(coloured), axes, "right", order)
+        subtitle = [*subtitle, MANY]
+    else:
+        channels = line_channels(names, corner=_free_corner(table, names, axes, corner, size))
+        lines = [Plot().mark_line(clip=True).encode(*axes, *channels, order=order)]
     x, y = (axis.to_dict(validate=False)["field"] for axis in axes)
     inside = table.filter(pl.col(y).is_between(*axes[1].to_dict(validate=False)["scale"]["domain"]))
     rates = [name for name in table.columns if name not in ("system", "threshold", "place")]
     hover = hover_layer(_tooltip_rows(inside.filter(pl.col("threshold").is_not_null()), rates, "system"), x, y)
-    return finished(alt.layer(*beneath, lines, hover, width=size[0], height=size[1]), table=table, **about)
+    return finished(
+        alt.layer(*beneath, *lines, hover, width=size[0], height=size[1]), subtitle=subtitle, table=table, **about
+    )
 
 
 def _free_corner(
@@ -357,15 +390,23 @@ def recalibration_chart(result: Calibration | RecalibratedLog) -> Any:
     return reliability_chart(result.sides, title=result.title)
 
 
-def reliability_chart(evaluations: Sequence[_Calibrated], *, what: str = "answers", title: str = "") -> Any:
+def reliability_chart(
+    evaluations: Sequence[_Calibrated],
+    *,
+    what: str = "answers",
+    title: str = "",
+    compared: Comparison | None = None,
+) -> Any:
     """Share right against mean confidence in each bin; on the diagonal confidences mean what they say.
 
     The area of a dot is the share of answers in its bin. Systems whose confidences are no probabilities are left out.
-    Of one system consistency bars are drawn: where the shares right would lie, were the confidences right.
+    Of one system consistency bars are drawn: where the shares right would lie, were the confidences right. Of many
+    `compared` systems the baseline and the first by rank are in colour and have dots.
     """
     if not evaluations:
         raise UsageError("a figure needs at least one evaluation; got none")
     kept = [one for one in evaluations if one.reliability is not None]
+    kept.sort(key=lambda one: compared is not None and one.name != _baseline(compared))
     if not kept:
         raise UsageError("a reliability diagram needs confidences within [0, 1]; no system has them")
     table, names = reliability_table(kept, what), [one.name for one in kept]
@@ -373,7 +414,7 @@ def reliability_chart(evaluations: Sequence[_Calibrated], *, what: str = "answer
         rate_axis(alt.X, "confidence", f"mean confidence of the {what} in a bin"),
         rate_axis(alt.Y, "right", "share of them that is right"),
     )
-    left_out = [one.name for one in evaluations if one.reliability is None]
+    left_out, coloured = [one.name for one in evaluations if one.reliability is None], _in_colour(names, compared)
     title = title or f"Do the confidences of {len(kept)} systems mean what they say?"
     if len(kept) == 1:
         error, leaning = _ece(kept[0]), _leaning(kept[0])
@@ -381,12 +422,13 @@ def reliability_chart(evaluations: Sequence[_Calibrated], *, what: str = "answer
         title = f"{names[0]}: {leaning}" if clear else f"{names[0]}: ECE {error}, {leaning}"
     leanings = (f"{one.name}: {_leaning(one)} (ECE {_ece(one)})" for one in kept)
     return finished(
-        alt.layer(*_reliability_layers(table, names, axes), width=SQUARE, height=SQUARE),
+        alt.layer(*_reliability_layers(table, names, axes, coloured), width=SQUARE, height=SQUARE),
         title=title,
         subtitle=[
             inputs([one.n for one in kept]) if what == "answers" else f"n = {count(sum(one.n for one in kept))} {what}",
             _ece_words(kept),
             *(calibration_words(one) for one in kept if _has_bars(kept)),
+            *([MANY] if coloured else []),
             f"dot area: share of {what}",
             *(["bars: from the claim (dashed) to what holds"] if len(kept) == 1 else []),
             *(["grey: where it would lie in most logs, were the confidences right"] if _has_bars(kept) else []),
@@ -428,7 +470,9 @@ def calibration_words(evaluation: _Calibrated) -> str:
     return f"calibration test (Spiegelhalter): z = {test.z:.3g}, {p_value(test.p)}"
 
 
-def _reliability_layers(table: pl.DataFrame, names: list[str], axes: tuple[Any, Any]) -> list[Any]:
+def _reliability_layers(
+    table: pl.DataFrame, names: list[str], axes: tuple[Any, Any], coloured: Sequence[str]
+) -> list[Any]:
     """The diagonal, a line per system and dots; with one system also bars from each dot to the diagonal."""
     ends = inline(pl.DataFrame({"confidence": [0.0, 1.0], "right": [0.0, 1.0]}))
     diagonal = Plot(ends).mark_line(color="#777777", strokeWidth=1, strokeDash=[3, 3])
@@ -439,11 +483,16 @@ def _reliability_layers(table: pl.DataFrame, names: list[str], axes: tuple[Any, 
     if len(names) == 1:
         bars = Plot(inline(table)).mark_rule(color="#D55E00", strokeWidth=2)
         layers.append(bars.encode(x=alt.X("confidence:Q"), y=alt.Y("right:Q"), y2=alt.Y2("confidence:Q")))
-    corner = _free_corner(table, names, axes, "top-left", (SQUARE, SQUARE))
-    layers.append(Plot().mark_line(opacity=0.9).encode(*axes, *line_channels(names, corner=corner)))
-    fills = alt.Scale(domain=names, range=[style_of(place).colour for place in range(len(names))])
-    legend = legend_in(corner, shorten(names)) if len(names) > 1 else None
     dots = Plot().mark_point(filled=True, shape="circle", opacity=0.75, stroke="white", strokeWidth=1)
+    if coloured:
+        layers += lines_of_many(coloured, len(names) - len(coloured), axes, "right", alt.Order("confidence:Q"))
+        names, legend = [*coloured], None
+        dots = dots.transform_filter({"field": "system", "oneOf": names})
+    else:
+        corner = _free_corner(table, names, axes, "top-left", (SQUARE, SQUARE))
+        layers.append(Plot().mark_line(opacity=0.9).encode(*axes, *line_channels(names, corner=corner)))
+        legend = legend_in(corner, shorten(names)) if len(names) > 1 else None
+    fills = alt.Scale(domain=names, range=[style_of(place).colour for place in range(len(names))])
     dots = dots.encode(
         *axes,
         size=alt.Size("share:Q", scale=alt.Scale(domain=[0, 1], range=[18, 1000]), legend=None),

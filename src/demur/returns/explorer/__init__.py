@@ -19,12 +19,23 @@ import polars as pl
 from numpy.typing import NDArray
 
 from demur.core.show import page, pictures
-from demur.core.show.charts import HEIGHT, INK, OTHERS, WIDTH, LineStyle, spec_of, style_of, unchecked, without_hover
+from demur.core.show.charts import (
+    GREY,
+    HEIGHT,
+    INK,
+    OTHERS,
+    WIDTH,
+    LineStyle,
+    spec_of,
+    style_of,
+    unchecked,
+    without_hover,
+)
 from demur.core.show.html import FRAME_HEIGHT, ROW_HEIGHT, data_block, data_table, escape_text
 from demur.core.show.numbers import count, listed, number, percent, shorten, tabled_percent
 from demur.core.show.results import plain, threshold_text
 from demur.errors import UsageError
-from demur.returns.charts.comparison import GREY, comparison_chart, line_styles
+from demur.returns.charts.comparison import comparison_chart, line_styles
 from demur.returns.charts.error_return import error_return_chart
 from demur.returns.comparison.compare import Comparison
 from demur.returns.curves import ErrorReturnCurve, near_enough
