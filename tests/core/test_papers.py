@@ -13,6 +13,9 @@ from demur.nbest_lists.charts import paired_chart
 from demur.returns.charts.comparison import comparison_chart
 from demur.returns.charts.error_return import error_return_chart
 from demur.returns.charts.readings import reliability_chart, roc_chart
+from demur.returns.comparison.compare import compare
+from demur.returns.presentation import of_comparison
+from reference.answers import made_up, table
 
 CHARTS = {"curves": error_return_chart, "roc": roc_chart, "reliability": reliability_chart}
 
@@ -171,6 +174,27 @@ def test_a_table_in_latex_takes_the_form_that_fits_a_page_and_long_ones_come_in_
 def test_latex_says_what_names_in_other_scripts_need():
     table = ResultTable("T", ("system", "error"), (("模型", "3.0 %"),))
     assert "XeLaTeX" in latex_of(Presentation("t", (), (table,), (), data=lambda: None, document={}))
+
+
+def matrix(names):
+    logs = [made_up(name, 60, seed=place, accuracy=0.3 + 0.02 * place) for place, name in enumerate(names)]
+    return of_comparison(compare(table(*logs), replicates=50)).chosen(["pair_matrix"])["pair_matrix"].draw
+
+
+def test_a_matrix_whose_names_would_overlap_is_refused_with_the_width_it_needs():
+    draw = matrix([f"{'abcde'[place % 5]} model {place} of {place % 7}" for place in range(30)])
+    with pytest.raises(UsageError, match="does not fit") as fault:
+        figure_file(draw, "figure.svg", FigureLook.of("3.3in"))
+    needed = re.search(r"about ([\d.]+) inches", str(fault.value))[1]
+    assert float(needed) > 3.5
+    assert figure_file(draw, "figure.svg", FigureLook.of(f"{needed}in"))
+
+
+def test_names_of_a_narrow_matrix_differ():
+    names = [f"deepseek-ai-long-name-{place}B" for place in (4, 21, 63, 105, 147, 189)]
+    picture = figure_file(matrix([*names, "other"]), "figure.svg", FigureLook.of("3.3in"))
+    shown = [text for text in re.findall(r"<text[^>]*>([^<]*)</text>", picture) if text.endswith("B")]
+    assert len(set(shown)) == len(names)
 
 
 def test_a_figure_that_does_not_fit_fits_the_width_it_is_said_to_need():

@@ -141,23 +141,44 @@ def _fit(
     """The picture with its plots narrowed until it is as wide as the look asks for, found by the secant method."""
     share, before = start, (0.0, 0.0)
     for turn in range(8):
-        picture = svg(narrow(share))
+        spec = narrow(share)
+        picture = svg(spec)
         width = _size(picture)[0]
         if -0.01 * look.pixels <= width - look.pixels <= 0:
-            return picture
+            break
         if turn and abs(share - before[0]) > 1e-6 and abs(width - before[1]) > 1:
             slope = max((width - before[1]) / (share - before[0]), 0.1 * slope)
         before = share, width
         share += (0.996 * look.pixels - width) / slope
         if share < SMALLEST * start:
             scaled = slope * start / (look.pixels - 80)  # how much plots grow with a pixel of the whole
-            least = (width - slope * before[0] - 80 * SMALLEST * scaled) / (1 - SMALLEST * scaled)
-            needed = math.ceil(10.3 * least * look.points / LABEL / 72) / 10
-            raise UsageError(
-                f"this figure does not fit: at {look.points:g} points it needs about {needed:.1f} inches; "
-                "give a greater `width` or a smaller `font_size`"
-            )
+            raise _too_narrow((width - slope * before[0] - 80 * SMALLEST * scaled) / (1 - SMALLEST * scaled), look)
+    lacking = max(map(_crowding, _views(spec)), default=0.0)
+    if lacking > 0:
+        raise _too_narrow(look.pixels + 1.05 * lacking, look)  # beside a wider plot names may be longer
     return picture
+
+
+def _too_narrow(least: float, look: FigureLook) -> UsageError:
+    """What is said of a figure that needs so many pixels."""
+    needed = math.ceil(10.3 * least * look.points / LABEL / 72) / 10
+    return UsageError(
+        f"this figure does not fit: at {look.points:g} points it needs about {needed:.1f} inches; "
+        "give a greater `width` or a smaller `font_size`"
+    )
+
+
+def _crowding(view: Spec) -> float:
+    """Pixels that the width of a view lacks for its names, where all are shown, to stand clear of each other."""
+    lacking = 0.0
+    for encoding in _encodings(view):
+        for channel, side in (("x", "width"), ("y", "height")):
+            declared, length = encoding.get(channel, {}), view.get(side)
+            axis = declared.get("axis") if isinstance(declared, dict) else None
+            if isinstance(axis, dict) and axis.get("labelOverlap") is False and isinstance(length, int | float):
+                names = declared.get("scale", {}).get("domain", ())
+                lacking = max(lacking, len(names) * axis.get("labelFontSize", LABEL) - length)
+    return lacking
 
 
 def sized(picture: str, look: FigureLook, *, unit: str = "in") -> str:

@@ -28,6 +28,7 @@ from demur.core.show.charts import (
     name_axis,
     number_axis,
     padded,
+    plot_size,
     rimmed_text,
     style_of,
 )
@@ -362,7 +363,8 @@ def _matrix_layers(table: pl.DataFrame, names: Sequence[str], cell: int) -> list
 
 def _matrix_axis(channel: type[Any], field: str, names: Sequence[str], cell: int, *, first: int = 0) -> Any:
     """A place for each name; the names are looked up, so that no cell of the data has to repeat them."""
-    short = list(shorten(names, 28).values())
+    characters = max(16, min(28, int(28 * plot_size()[0] / WIDTH)))
+    short = list(shorten(names, characters).values())
     look: dict[str, Any] = {"labelAngle": -90, "labelAlign": "right"} if channel is alt.X else {}
     axis = alt.Axis(
         title=None,
