@@ -32,12 +32,13 @@ from demur.returns.charts.readings import (
 from demur.returns.charts.slices import confusion_chart, measure_chart
 from demur.returns.classes import Confusion, class_report
 from demur.returns.comparison import verdicts
-from demur.returns.comparison.compare import Crossing, Interval
+from demur.returns.comparison.compare import Crossing, Interval, compare
 from demur.returns.curves import curve, error_return
 from demur.returns.evaluate import evaluate, returns_measures
 from demur.returns.measures import ErrorAtNonreturn
 from demur.returns.table import Reading, responses
 from demur.returns.threshold import threshold_by_error
+from reference.answers import made_up, table
 
 pytestmark = pytest.mark.usefixtures("unchecked")
 
@@ -540,6 +541,15 @@ def test_a_legend_hides_no_curve(draw, eight):
 
 def test_a_legend_of_few_stays_in_the_corner_that_is_free(evaluations):
     assert legend_place(roc_chart(evaluations[:2])) == "bottom-right"
+
+
+def test_a_difference_that_is_tinted_is_not_said_to_be_nowhere():
+    pair = compare(table(*(made_up(name, 60, seed=1) for name in "ab")), replicates=50).pairs[0]
+    assert title(difference_chart(pair)) == "No significant difference between a and b"
+    tinted = replace(pair, intervals=(Interval(0.0, 0.12, "a"),))
+    assert title(difference_chart(tinted)) == "No significant difference between a and b overall"
+    region = replace(tinted, whole=pair.overall)
+    assert title(difference_chart(region)) == "No significant difference between a and b over 0 % to 100 % non-return"
 
 
 def test_stretches_side_by_side_are_named_once(comparison):

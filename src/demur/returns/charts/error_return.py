@@ -365,7 +365,7 @@ def difference_chart(pair: PairComparison) -> Any:
     low, high = min(float(band.low.min()), 0.0), max(float(band.high.max()), 0.0)
     room = 0.2 * max(high - low, 0.001)  # for a name on the far side of zero
     domain = min(low - room / 4, -room), max(high + room / 4, room)
-    ground, labels = _ground(pair, domain)
+    (ground, labels), crossed = _ground(pair, domain), _crossing_layers(pair)
     axes = (
         rate_axis(alt.X, "nonreturn", "non-return rate (share of inputs withheld)"),
         rate_axis(alt.Y, "difference", "difference in error rate (points)", domain=domain, labelExpr=POINTS),
@@ -376,7 +376,7 @@ def difference_chart(pair: PairComparison) -> Any:
         Plot().mark_area(opacity=0.25, color="#444444").encode(axes[0], y=alt.Y("low:Q"), y2=alt.Y2("high:Q")),
         zero.encode(y=alt.Y("difference:Q")),
         Plot().mark_line(color="black", strokeWidth=2.4).encode(*axes),
-        *_crossing_layers(pair),
+        *crossed,
         *labels,
         hover_layer(_difference_tooltips(pair), "nonreturn", "difference"),
     ]
@@ -388,17 +388,27 @@ def difference_chart(pair: PairComparison) -> Any:
     cross = f" The curves cross at {', '.join(crossings)}." if crossings else ""
     return finished(
         alt.layer(*layers, width=WIDTH, height=HEIGHT),
-        title=verdicts.pair_title(pair),
+        title=_difference_title(pair),
         subtitle=[
             f"n = {pair.n:,} inputs, {'paired by input' if pair.paired else 'unpaired'}",
             f"{percent(pair.overall.level)} band for all rates at once",
             f"above zero: {_short_name(pair, 'a')} makes more errors",
             "tinted: the band leaves zero",
+            *(["diamonds: the curves cross"] if crossed else []),
         ],
         description=f"Error rate of {pair.a} less that of {pair.b} against non-return rate: "
         f"{'; '.join(parts) or 'the band holds zero everywhere'}.{cross}",
         table=table,
     )
+
+
+def _difference_title(pair: PairComparison) -> str:
+    """The verdict; that nothing is shown holds of the area alone where a part of the figure is tinted."""
+    title = verdicts.pair_title(pair)
+    if not pair.intervals or pair.better is not None or pair.verdict in ("crossing", "equivalent"):
+        return title
+    start, stop = pair.overall.range
+    return f"{title} {'overall' if pair.whole is None else f'over {percent(start)} to {percent(stop)} non-return'}"
 
 
 def _ground(pair: PairComparison, domain: tuple[float, float]) -> tuple[list[Any], list[Any]]:
