@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from demur.core.show import pictures
-from demur.core.show.charts import chart_table
+from demur.core.show.charts import chart_table, drawn_in
 from demur.core.stats.intervals import Figure
 from demur.errors import UsageError
 from demur.outcome.charts import coefficient_chart, observed_chart, predicted_chart, price_chart, sets_chart
@@ -491,3 +491,11 @@ def test_the_axis_of_predictions_holds_all_intervals_and_the_naive_guess(values,
     low, high = next(domains(pictures.spec_of(chart), "x"))
     assert low <= min(min(values) - 1, guess - 3)
     assert high >= max(max(values) + 2, guess + 3)
+
+
+@pytest.mark.parametrize(("plot", "written"), [(276, False), (460, True)])
+def test_a_narrow_figure_of_prices_has_triangles_where_numbers_would_overlap(plot, written):
+    with drawn_in(plot):
+        spec = pictures.spec_of(price_chart(price_rows(), outcome="gain", labels=LABELS))
+    assert any(one["mark"]["type"] == "text" for one in spec["layer"]) is written
+    assert spec["width"]["step"] * len(LABELS) < plot

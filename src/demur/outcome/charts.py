@@ -505,6 +505,8 @@ def price_chart(
     every = {*table["predicted"].to_list(), *table["actual"].to_list()}
     shown = _shown_labels(every, wrong, labels)
     step = 74 if len(shown) <= 7 else 48 if len(shown) <= 12 else 21
+    if plot_size()[0] < WIDTH:  # labels take about a third of a narrow figure
+        step = min(step, max(8, int(0.62 * plot_size()[0] / len(shown))))
     written = step > 40
     greatest = max(map(abs, known["change"]), default=0.0) or 1.0
     changes = table.select(pl.when(_WRONG).then("change").otherwise(math.nan)).to_series()
