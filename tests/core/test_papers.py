@@ -9,6 +9,7 @@ from demur.core.show.page import figure_file
 from demur.core.show.papers import FigureLook
 from demur.core.show.presentation import Drawing, Presentation, ResultTable, latex_of, text_latex
 from demur.errors import UsageError
+from demur.lab.dialogue.charts import band_chart
 from demur.nbest_lists.charts import paired_chart
 from demur.returns.charts.comparison import comparison_chart
 from demur.returns.charts.error_return import error_return_chart
@@ -208,3 +209,11 @@ def test_a_figure_that_does_not_fit_fits_the_width_it_is_said_to_need():
     inches = re.search(r"about ([\d.]+) inches", str(fault.value))[1]
     assert float(inches) < 4
     assert f'width="{float(inches):g}in"' in drawn(chart, FigureLook.of(float(inches)))
+
+
+def test_in_grey_the_dots_of_values_are_the_markers():
+    values = [{"group": group, "x": x, "value": x, "low": x - 0.1, "high": x + 0.1} for group in "ab" for x in (0, 1)]
+    chart = band_chart(pl.DataFrame(values).cast({"x": pl.Float64}), x_title="x", y_title="y", title="t")
+    marked = papers.with_markers(papers.in_grey(spec_of(chart)))
+    points = [one for one in marked["layer"] if one["mark"]["type"] == "point"]
+    assert [one["encoding"]["shape"]["scale"]["range"] for one in points] == [["circle", "square"]]

@@ -473,14 +473,18 @@ def with_markers(spec: Spec) -> Spec:
     """The spec with markers on the lines of systems, each of a shape of its own."""
     made: Spec = _copied(spec)
     for view in _views(made):
-        for layer in list(view.get("layer", ())):
+
+        def rows_of(layer: Spec, view: Spec = view) -> Sequence[Spec]:
             data = layer.get("data") or view.get("data") or made.get("data") or {}
-            rows = data.get("values") or made.get("datasets", {}).get(data.get("name"), ())
-            _mark_lines(view, layer, rows)
+            rows: Sequence[Spec] = data.get("values") or made.get("datasets", {}).get(data.get("name"), ())
+            return rows
+
+        for layer in list(view.get("layer", ())):
+            _mark_lines(view, layer, rows_of)
     return made
 
 
-def _mark_lines(view: Spec, layer: Spec, rows: Sequence[Spec]) -> None:
+def _mark_lines(view: Spec, layer: Spec, rows_of: Callable[[Spec], Sequence[Spec]]) -> None:
     """Add markers to a layer of lines, and say in the view which shape each system has."""
     encoding, mark = layer.get("encoding", {}), layer.get("mark", {})
     dashes = encoding.get("strokeDash", {})
@@ -490,6 +494,7 @@ def _mark_lines(view: Spec, layer: Spec, rows: Sequence[Spec]) -> None:
         return
     colours = encoding["color"]["scale"]["range"]
     pale = grey_of(charts.REFERENCES[0].colour, lines=True)
+    rows = rows_of(layer)
     drawn = {row.get(dashes["field"]) for row in rows}
     systems = [name for name, colour in zip(domain, colours, strict=True) if colour != pale and name in drawn]
     if len(systems) < 2:
@@ -499,7 +504,7 @@ def _mark_lines(view: Spec, layer: Spec, rows: Sequence[Spec]) -> None:
         widths = encoding["strokeWidth"]["scale"]
         widths["range"] = [min(width, THICKEST) for width in widths["range"]]
     view.setdefault("usermeta", {})["shapes"] = shapes
-    dots = [one for one in view["layer"] if one.get("encoding", {}).get("fill", {}).get("field") == dashes["field"]]
+    dots = [one for one in view["layer"] if _has_dots(one, dashes["field"], systems, rows_of)]
     if dots:  # a figure with a dot for each value has its markers already
         _shape_dots(dots[0], shapes, dashes["field"], colours)
         return
@@ -514,6 +519,14 @@ def _mark_lines(view: Spec, layer: Spec, rows: Sequence[Spec]) -> None:
             mark = {**_marker(shapes[name]), "color": colours[domain.index(name)]}
             points = {"data": {"values": spots}, "mark": mark, "encoding": at}
             view["layer"].append(points)
+
+
+def _has_dots(layer: Spec, field: str, systems: Sequence[str], rows_of: Callable[[Spec], Sequence[Spec]]) -> bool:
+    """Whether a layer has dots of each system, filled in its colour."""
+    mark, fill = layer.get("mark", {}), layer.get("encoding", {}).get("fill", {}).get("field")
+    if not isinstance(mark, dict) or mark.get("type") != "point" or fill not in (field, "colour"):
+        return False
+    return fill == field or {row.get(field) for row in rows_of(layer)}.issuperset(systems)
 
 
 def _shape(place: int) -> str:
