@@ -111,6 +111,14 @@ def test_a_missing_label_is_out_of_scope_and_no_class(missing, labels):
         demur.predictions(truth, [[0.8, 0.1, 0.1]] * 3)
 
 
+@pytest.mark.parametrize("rate", ["20%", None, (0.1, "x"), True])
+def test_a_rate_that_is_no_number_is_refused(rate):
+    with pytest.raises(
+        UsageError, match=r"`at_nonreturn` takes a rate such as 0\.2, or a range such as \(0\.1, 0\.3\)"
+    ):
+        demur.score([0, 1], [0.2, 0.8], at_nonreturn=rate)
+
+
 def test_weights_of_another_length_are_refused():
     with pytest.raises(DataError, match="one length; y_true has 2 and sample_weight 3"):
         demur.augrc_score([0, 1], [0.2, 0.8], sample_weight=[1, 1, 1])

@@ -1,6 +1,7 @@
 """Options that jobs of several questions share, and the texts that some of them are typed as."""
 
 from dataclasses import dataclass
+from numbers import Real
 from typing import Annotated, Any, Literal, get_args
 
 from demur.core.jobs import Argument, Option, are_pairs
@@ -48,6 +49,16 @@ def rate_or_range(text: str) -> float | tuple[float, float]:
     """A rate, as 0.2 or 20%, or a range of rates, as 0.1:0.3."""
     start, colon, stop = text.partition(":")
     return (_rate(start), _rate(stop)) if colon else _rate(start)
+
+
+def is_rate_or_range(value: Any) -> bool:
+    """Whether a value is one number or two.
+
+    >>> is_rate_or_range(0.2), is_rate_or_range((0.1, 0.3)), is_rate_or_range("20%")
+    (True, True, False)
+    """
+    several = value if isinstance(value, tuple) and len(value) == 2 else (value,)
+    return all(isinstance(one, Real) and not isinstance(one, bool) for one in several)
 
 
 def range_text(value: float | tuple[float, float]) -> str:

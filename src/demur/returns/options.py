@@ -4,7 +4,7 @@ from math import isfinite
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from demur.core.jobs import Argument, Option
-from demur.core.options import is_rising_range, name_columns, range_text, rate_or_range
+from demur.core.options import is_rate_or_range, is_rising_range, name_columns, range_text, rate_or_range
 
 if TYPE_CHECKING:
     from demur.returns.table import Reading
@@ -135,6 +135,8 @@ AtNonreturn = Annotated[
         metavar="X",
         parse=rate_or_range,
         takes="a rate such as 0.2, or a range such as 0.1:0.3",
+        python="a rate such as 0.2, or a range such as (0.1, 0.3)",
+        check=is_rate_or_range,
         write=range_text,
     ),
 ]
