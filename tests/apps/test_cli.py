@@ -217,7 +217,7 @@ def test_validate_says_what_was_recognised(demur: Demur, tmp_path: Path) -> None
     log(tmp_path / "a.jsonl", n=10, domain=["shop", "bank"] * 5)
     done = demur("validate", "a.jsonl")
     assert done.returncode == 0
-    assert "10 rows of 1 system(s) are sound." in done.stdout
+    assert "10 rows of 1 system are sound." in done.stdout
     assert "columns to slice by: domain" in done.stderr
     document = json.loads(demur("validate", "a.jsonl", "--json").stdout)
     assert document["valid"] is True

@@ -4,10 +4,12 @@ import pytest
 from demur.core.show.charts import chart_table
 from demur.core.show.html import frame_table
 from demur.core.show.results import threshold_text
+from demur.core.show.terminal import column_widths, fit_table
 from demur.core.stats.resampling import Rows
 from demur.returns import words
 from demur.returns.comparison import verdicts
 from demur.returns.evaluate import evaluate, returns_measures
+from demur.returns.examples import ValidatedTable
 from demur.returns.explorer import explorer_document, explorer_html
 from demur.returns.presentation import (
     count_table,
@@ -15,6 +17,7 @@ from demur.returns.presentation import (
     of_choice,
     of_comparison,
     of_scores,
+    of_validation,
     one_threshold_table,
 )
 from demur.returns.table import Reading, responses
@@ -174,3 +177,25 @@ def test_intervals_of_rates_near_the_end_do_not_read_as_certain():
     found = evaluate(table(answers("guide", np.linspace(0, 1, 9000), [True] * 9000)), replicates=50)
     row = next(row for row in measure_table(found).rows if row[0] == "error, all returned")
     assert row[1] == "0.0 % (0.00 to 0.04)"
+
+
+def test_validate_keeps_words_and_numbers_whole_in_80_columns(simulated):
+    rows = [{**row, "trial": 1} for k in range(7) for row in simulated(f"org/a-model-of-a-long-name-{k}", n=30, seed=k)]
+    (table,) = of_validation(ValidatedTable(responses(rows))).tables
+    fitting = fit_table(table, 80)
+    assert None not in column_widths(fitting, 80)
+    assert fitting.columns == table.columns
+
+
+def test_validate_says_only_of_a_few_systems_how_many_confidences_each_has(simulated):
+    few, many = (
+        of_validation(ValidatedTable(responses([row for k in range(n) for row in simulated(f"s{k}", n=200, seed=k)])))
+        for n in (5, 6)
+    )
+    assert (len(few.sentences), len(many.sentences)) == (6, 1)
+
+
+def test_validate_gives_no_range_of_confidences_that_a_log_does_not_have():
+    rows = [{"target": "a", "prediction": "a"}, {"target": "a", "prediction": "b"}]
+    shown = of_validation(ValidatedTable(responses(rows)))
+    assert (len(shown.sentences), shown.tables[0].rows[0][-1]) == (1, "–")

@@ -245,24 +245,47 @@ def of_classes(several: Sequence[ClassReport]) -> Presentation:
 def of_validation(validation: ValidatedTable) -> Presentation:
     """How a table that was read and has no faults is shown."""
     counts = validation.frame()
-    heaps = ("distinct_confidences", "most_frequent_confidence", "most_frequent_rows")
-    table = counts.drop(heaps)
-    rows = tuple(tuple("-" if cell is None else str(cell) for cell in row) for row in table.rows())
+    heaps = counts.select("system", "rows", "distinct_confidences", "most_frequent_confidence", "most_frequent_rows")
     ties = [
-        f"{Heaps(distinct, most, times, times / n).note(name)}."
-        for name, n, distinct, most, times in counts.select("system", "rows", *heaps).iter_rows()
-        if distinct
+        (name, Heaps(distinct, most, times, times / n))
+        for name, n, distinct, most, times in heaps.rows()
+        if distinct and (distinct > 1 or most > -math.inf)
     ]
+    many = counts.height > MOST_PAIRED
+    systems = "1 system" if counts.height == 1 else f"{counts.height:,} systems"
+    rows = "1 row" if validation.n == 1 else f"{validation.n:,} rows"
+    verb = "is" if validation.n == 1 else "are"
     return Presentation(
         title="Tables read",
-        sentences=(f"{validation.n:,} rows of {counts.height} system(s) are sound.", *ties),
-        tables=(ResultTable("Systems", tuple(name.replace("_", " ") for name in table.columns), rows),),
+        sentences=(
+            f"{rows} of {systems} {verb} sound.",
+            *(f"{one.note(name)}." for name, one in ties if one.matter or not many),
+        ),
+        tables=(_table_of_rows(counts),),
         figures=(),
         data=lambda: counts,
         document=validation.to_dict(),
         notes=validation.notes,
         warnings=validation.warnings,
     )
+
+
+def _table_of_rows(counts: pl.DataFrame) -> ResultTable:
+    """What the rows of each system are, and how far its confidences reach; dialogues where there are any."""
+    shown = ["system", "rows", "answered", "withheld", "failed", "out_of_scope", "right"]
+    if counts["dialogues"].null_count() < counts.height:
+        shown.append("dialogues")
+    rows = []
+    for row in counts.iter_rows(named=True):
+        low, high = row["lowest_confidence"], row["highest_confidence"]
+        none = high is None or high == -math.inf
+        reach = "–" if none else f"{numbers.number(low)} to {numbers.number(high)}"
+        rows.append((*(_count_text(row[name]) for name in shown), reach))
+    return ResultTable("Systems", (*(name.replace("_", " ") for name in shown), "confidence"), tuple(rows))
+
+
+def _count_text(value: object) -> str:
+    return "–" if value is None else f"{value:,}" if isinstance(value, int) else str(value)
 
 
 def measure_table(evaluations: Sequence[Evaluation], only: Sequence[str] | None = None) -> ResultTable:
