@@ -199,3 +199,35 @@ def test_validate_gives_no_range_of_confidences_that_a_log_does_not_have():
     rows = [{"target": "a", "prediction": "a"}, {"target": "a", "prediction": "b"}]
     shown = of_validation(ValidatedTable(responses(rows)))
     assert (len(shown.sentences), shown.tables[0].rows[0][-1]) == (1, "–")
+
+
+def test_of_many_systems_score_says_two_sentences_and_leaves_the_rest_to_the_table(simulated):
+    systems = [f"s{k}" for k in range(6)]
+    several = evaluate(responses([row for k, name in enumerate(systems) for row in simulated(name, n=60, seed=k)]))
+    shown = of_scores(several)
+    areas = sorted((one.figures["augrc"].value, one.system) for one in several)
+    assert len(shown.sentences) == 2
+    assert all(f"{value:.4f} ({name})" in shown.sentences[0] for value, name in (areas[0], areas[-1]))
+    assert [row[0] for row in shown.tables[0].brief.rows] == systems
+    assert len(of_scores(several[:5]).sentences) == 15
+
+
+def test_of_many_silent_systems_score_says_that_there_is_no_area():
+    rows = [{"system": f"s{k}", "target": "a", "prediction": None} for k in range(6)]
+    assert len(of_scores(evaluate(responses(rows))).sentences) == 2
+
+
+def test_score_shows_names_without_what_all_share_and_keeps_them_whole_in_its_document(simulated):
+    names = ["runs/mmlu_llama-3-70b_cot", "runs/mmlu_gemma-2_cot"]
+    rows = [row for k, name in enumerate(names) for row in simulated(name, n=60, seed=k)]
+    shown = of_scores(evaluate(responses(rows, reading=Reading(keep=("part",))), by="part", replicates=20))
+    assert shown.notes[0] == 'names share the prefix "runs/mmlu_" and the suffix "_cot"'
+    assert shown.sentences[0].startswith("llama-3-70b: ")
+    assert [row[0] for row in shown.tables[-1].rows][::3] == ["llama-3-70b", "gemma-2"]
+    assert set(chart_table(shown.figures[0]())["system"]) == {"llama-3-70b", "gemma-2"}
+    assert {one["system"] for one in shown.document["systems"]} == set(names)
+
+
+def test_score_of_one_system_shows_its_name_whole(simulated):
+    shown = of_scores(evaluate(responses(simulated("long" * 20, n=60)), replicates=20))
+    assert shown.sentences[0].startswith(f"{'long' * 20}: ")

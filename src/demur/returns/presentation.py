@@ -84,30 +84,42 @@ UNITS_OF_PERCENT = frozenset(
 
 
 def of_scores(several: Sequence[Evaluation], *, choices: Sequence[Choice] = ()) -> Presentation:
-    """How the evaluation of one or more systems is shown."""
+    """How the evaluation of one or more systems is shown: with short names, but for its plain values."""
     evaluations = several if isinstance(several, Evaluations) else Evaluations(several)
-    whole = [evaluation for evaluation in evaluations if evaluation.part is None]
-    figures = _curve_drawings(evaluations, whole, tuple(choices))
+    short, shared = _in_short(evaluations)
+    whole = [one for one in short if one.part is None]
+    figures = _curve_drawings(short, whole, tuple(choices))
     if evaluations.sliced:
-        figures.append(drawing("returns.charts.slices.measure_chart", evaluations, "error_at_nonreturn"))
+        figures.append(drawing("returns.charts.slices.measure_chart", short, "error_at_nonreturn"))
     figures += _reading_drawings(whole)
     sentences = [
         sentence
         for one in whole
-        for sentence in (*words.score_sentences(one), *words.slice_sentences(evaluations, one.system))
+        for sentence in (*words.score_sentences(one), *words.slice_sentences(short, one.system))
     ]
+    if len(whole) > MOST_PAIRED:
+        sentences = [*words.range_sentences(whole), "demur compare ranks them and tests their differences."]
     return Presentation(
         title="Error-return analysis",
         sentences=tuple(sentences),
-        tables=(measure_table(evaluations), *one_threshold_table(evaluations), count_table(evaluations)),
+        tables=(measure_table(short), *one_threshold_table(short), count_table(short)),
         figures=tuple(figures),
         data=lambda: pl.concat([one.curve.frame(points=5000) for one in evaluations]),
         document=evaluations.to_dict(),
-        notes=evaluations.notes,
+        notes=(*([shared] if shared else []), *evaluations.notes),
         warnings=evaluations.warnings,
         signatures=tuple(one.signature for one in evaluations),
         further=tuple(drawing(f"{READINGS}.missed_chance_chart", one) for one in whole[1:]),
     )
+
+
+def _in_short(evaluations: Evaluations) -> tuple[Evaluations, str]:
+    """The evaluations with short names of systems, and a sentence on what all names share."""
+    names = list(dict.fromkeys(one.system for one in evaluations))
+    labels, shared = numbers.names_in_short(names) if len(names) > 1 else ({}, "")
+    if all(name == label for name, label in labels.items()):
+        return evaluations, shared
+    return Evaluations(replace(one, system=labels[one.system]) for one in evaluations), shared
 
 
 def _reading_drawings(whole: Sequence[Evaluation], **options: Any) -> list[Drawing]:

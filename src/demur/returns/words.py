@@ -71,6 +71,16 @@ def score_sentences(evaluation: Evaluation) -> list[str]:
     return [*sentences, *([ranks] if skill.defined else []), *further]
 
 
+def range_sentences(evaluations: Sequence[Evaluation]) -> list[str]:
+    """How many systems there are, and from which AUGRC to which they reach."""
+    areas = {one.name: one.figures["augrc"] for one in evaluations}
+    defined = sorted((figure.value, name) for name, figure in areas.items() if figure.defined)
+    if not defined:
+        return [f"{len(areas)} systems, none of which has an AUGRC."]
+    (low, best), (high, worst) = defined[0], defined[-1]
+    return [f"{len(areas)} systems: AUGRC (mean error rate) from {low:.4f} ({best}) to {high:.4f} ({worst})."]
+
+
 def _scope_sentence(evaluation: Evaluation) -> list[str]:
     """How well inputs in scope and out of scope are told apart; nothing where none is out of scope."""
     figures = evaluation.figures
