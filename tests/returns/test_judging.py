@@ -355,11 +355,13 @@ def test_percent_signs_and_decimal_commas_are_read_where_all_cells_have_them(cel
 @pytest.mark.parametrize(
     ("cells", "rule"),
     [
-        (["77 %", "50%", "0.4"], 'row 3: confidence must be written alike: 2 of 3 .* percent sign; got "0.4"'),
-        (["0.1", "0.2", "50%"], 'row 3: confidence must be written alike: 1 of 3 .* percent sign; got "50%"'),
-        (["0,1", "0,2", "0.4"], 'row 3: confidence must be written alike: 2 of 3 .* decimal comma; got "0.4"'),
+        (["77 %", "50%", "0.4"], 'row 3: confidence must be written in one way: 2 of 3 .* sign; got "0.4" \\(write'),
+        (["0.1", "0.2", "50%"], 'row 3: confidence must be written in one way: 1 of 3 .* percent sign; got "50%"'),
+        (["0,1", "0,2", "0.4"], 'row 3: confidence must be written in one way: 2 of 3 .* comma; got "0.4" \\(write'),
         (["0,1", "high", None], 'row 2: confidence must be a number; got "high"'),
         (["1,2,3"], 'row 1: confidence must be a number; got "1,2,3"'),
+        (["0.1", "N/A", " "], 'row 2: confidence must be a number; got "N/A" \\(leave the cell empty'),
+        (["10 %", "none"], 'row 2: confidence must be written in one way: .* got "none" \\(leave the cell empty'),
     ],
 )
 def test_signs_and_commas_in_some_cells_only_are_refused_at_the_first_of_the_fewer(cells, rule):

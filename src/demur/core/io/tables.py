@@ -43,6 +43,8 @@ TRUE, FALSE = ("true", "yes", "1", "1.0"), ("false", "no", "0", "0.0")
 
 _WHOLE_AS_FLOAT = r"^(-?\d+)\.0+$"
 _DECIMAL_COMMA = r"^\s*[-+]?\d*,\d+\s*%?\s*$"
+_NOTHING = frozenset(("", "-", "–", "?", "na", "n/a", "n.a.", "#n/a", "nan", "nil", "none", "null"))
+"""What people and tools write, in any case, where there is no number."""
 _PERCENTAGE = re.compile(r"\s*[-+]?\d*[.,]?\d+\s*%\s*")
 _TEXTS = (nw.String, nw.Categorical, nw.Enum)
 _EXACT = 2.0**53
@@ -237,17 +239,19 @@ class Cells:
                 )
         if signs := int(signed.sum()):
             rarer = signed if 2 * signs < given else texts.is_not_null() & ~signed
-            self._refuse(part, rarer, f"must be written alike: {signs:,} of {given:,} cells have a percent sign")
+            rule = f"must be written in one way: {signs:,} of {given:,} cells have a percent sign"
+            self._refuse(part, rarer, rule, lambda got: _empty_hint(got) or "write the sign in all cells or in none")
             texts, read = texts.str.strip_suffix("%").str.strip_chars(), ["percent signs"]
         if count := int(commas.sum()):
             rarer = commas if 2 * count < given else points
             if points.any():
-                self._refuse(part, rarer, f"must be written alike: {count:,} of {given:,} cells have a decimal comma")
+                rule = f"must be written in one way: {count:,} of {given:,} cells have a decimal comma"
+                self._refuse(part, rarer, rule, lambda got: _empty_hint(got) or "write commas in all cells or in none")
             texts, read = texts.str.replace(",", ".", literal=True), [*read, "decimal commas"]
         if not read:
             return self.numbers(part), ""
         numbers = texts.cast(pl.Float64, strict=False)
-        self._refuse(part, texts.is_not_null() & numbers.is_null(), NOT_NUMBER)
+        self._refuse(part, texts.is_not_null() & numbers.is_null(), NOT_NUMBER, _number_hint)
         return ((numbers / 100).round(12) if signs else numbers).alias(part), f"{part} read with {' and '.join(read)}"
 
     def fault(self, part: str, position: int, rule: str, *, got: object = None, fix: str = "") -> DataError:
@@ -402,9 +406,15 @@ def has_value(column: str, kind: Any, value: str, where: str) -> nw.Expr:
 def _number_hint(got: object) -> str:
     if not isinstance(got, str):
         return ""
+    if hint := _empty_hint(got):
+        return hint
     if re.match(_DECIMAL_COMMA, got) and "%" not in got:
         return "write a decimal point, not a comma"
     return "write it without the percent sign, as a fraction" if _PERCENTAGE.fullmatch(got) else ""
+
+
+def _empty_hint(got: object) -> str:
+    return "leave the cell empty where there is none" if str(got).strip().lower() in _NOTHING else ""
 
 
 def first(flags: pl.Series) -> int | None:
