@@ -22,8 +22,10 @@ def test_systems_are_paired_by_id_in_one_order():
 
 
 def test_a_comparison_needs_two_systems():
-    with pytest.raises(DataError, match='needs two systems or more; got "x"'):
+    with pytest.raises(DataError, match=r'needs two systems or more; got "x" \(give another log, .* `confidence`\)'):
         pair(responses(rows("x", "ab")))
+    with pytest.raises(DataError, match=r'needs two systems or more; got "x" \(name another `system`\)'):
+        pair(responses(rows("x", "ab") + rows("y", "ab")), systems=("x",))
 
 
 def test_systems_can_be_chosen():

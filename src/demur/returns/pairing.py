@@ -19,6 +19,7 @@ _PAIR_BY = (
     "`pair_by` takes columns that name the inputs too, such as question,option; `unpaired` compares without pairing"
 )
 _PAIR_ANYWAY = "; --pair-by question,option pairs by columns that name the inputs, --pair-by row by the place"
+_ANOTHER_LOG = "give another log, or name two columns of confidences of this one with `confidence`"
 _SAME_IDS = "do the ids mean the same inputs? `unpaired` compares without pairing"
 
 
@@ -59,9 +60,10 @@ def pair(
     left out of all.
     """
     names = tuple(dict.fromkeys(systems if systems is not None else responses.systems))
-    if len(names) < 2:
-        raise DataError("a comparison needs two systems or more", got=", ".join(names) or "none")
     frames = {name: responses.of(name).frame for name in names}
+    if len(names) < 2:
+        fix = _ANOTHER_LOG if systems is None else "name another `system`"
+        raise DataError("a comparison needs two systems or more", got=", ".join(names) or "none", fix=fix)
     unnamed = [name for name, frame in frames.items() if frame["id"].null_count() > 0]
     if unpaired or unnamed:
         frames = {name: _in_canonical_order(frame) for name, frame in frames.items()}
