@@ -42,6 +42,13 @@ def test_ids_that_do_not_match_are_refused_with_counts_and_examples():
         pair(responses(rows("x", "abcdef") + rows("y", "efg")))
 
 
+def test_of_many_systems_whose_ids_do_not_match_a_few_are_named():
+    many = responses([row for k in range(40) for row in rows(f"s{k}", "ab" + "cdefghijk"[: k % 9])])
+    with pytest.raises(DataError, match="s4 has 6 and 35 more, common to all are 2;") as caught:
+        pair(many)
+    assert len(str(caught.value)) < 500
+
+
 def test_the_way_out_is_named():
     with pytest.raises(DataError, match=r"`matched` compares the common ones; `unpaired`"):
         pair(responses(rows("x", "ab") + rows("y", "bc")))

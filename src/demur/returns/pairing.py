@@ -10,7 +10,7 @@ import numpy as np
 import polars as pl
 
 from demur.core.io.tables import Places, align, are_repeated, gathered, hashed, paired_note, unpaired_note
-from demur.core.show.numbers import INPUTS, SUCH_IDS, SUCH_ROWS
+from demur.core.show.numbers import INPUTS, SUCH_IDS, SUCH_ROWS, first_names
 from demur.errors import DataError, UsageError
 from demur.returns.table import BY_ROW, Reading, Responses, read_data
 
@@ -108,7 +108,7 @@ def _refuse_other_rows(frames: Mapping[str, pl.DataFrame], left_out: pl.DataFram
     """Refuses to pair rows by their place where logs are not of one length, or no target shows that inputs agree."""
     lengths = {name: frame.height + (left_out["system"] == name).sum() for name, frame in frames.items()}
     if len(set(lengths.values())) > 1:
-        got = ", ".join(f"{name} has {length:,}" for name, length in lengths.items())
+        got = first_names([f"{name} has {length:,}" for name, length in lengths.items()], 5, quote="")
         raise DataError("rows are paired by their place only in logs of one length", got=got, fix=_PAIR_BY)
     for name, frame in frames.items():
         if frame["target"].null_count():

@@ -48,7 +48,7 @@ from demur.core.io.tables import (
     in_categories,
     in_one_piece,
 )
-from demur.core.show.numbers import ROWS, Wording, sentences_of_counts, table_line
+from demur.core.show.numbers import ROWS, Wording, first_names, sentences_of_counts, table_line
 from demur.errors import DataError, UsageError, faults_of
 from demur.importers.choices import current_choices
 from demur.importers.protocol import is_placeholder, placeholder_labels
@@ -307,7 +307,7 @@ def one_system(judged: Responses, system: str | None, what: str = "a threshold")
 def chosen_system(systems: Sequence[str], system: str | None, what: str = "a threshold") -> str:
     """The named system, or the only one there is; `what` belongs to one system."""
     if system is None and len(systems) > 1:
-        raise UsageError(f"{what} belongs to one system; choose with `system` from {', '.join(systems)}")
+        raise UsageError(f"{what} belongs to one system; choose with `system` from {first_names(systems, 9, quote='')}")
     chosen = systems[0] if system is None else system
     if chosen not in systems:
         raise DataError(f'there is no system "{chosen}"', fix=nearest(chosen, systems))

@@ -8,6 +8,7 @@ from difflib import get_close_matches
 import polars as pl
 
 from demur.core.io.tables import ROW, Cells, Request, as_text
+from demur.core.show.numbers import first_names
 from demur.errors import DataError
 
 ALIASES: Mapping[str, tuple[str, ...]] = {
@@ -108,7 +109,7 @@ def nearest(name: str, candidates: Iterable[str]) -> str:
     close = get_close_matches(name.casefold(), folded, n=3, cutoff=0.5)
     if close:
         return "did you mean " + " or ".join(f'"{folded[match]}"' for match in close) + "?"
-    return "there are " + ", ".join(f'"{name}"' for name in known[:20]) if known else ""
+    return f"there are {first_names(known, 20)}" if known else ""
 
 
 def mapping_of(part: str, column: str) -> str:

@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 from polars import selectors
 from polars.exceptions import PolarsError
 
-from demur.core.show.numbers import INPUTS, SUCH_ROWS, Wording
+from demur.core.show.numbers import INPUTS, SUCH_ROWS, Wording, first_names
 from demur.errors import DataError
 
 ROW = "demur:row"
@@ -43,8 +43,7 @@ TRUE, FALSE = ("true", "yes", "1", "1.0"), ("false", "no", "0", "0.0")
 
 _WHOLE_AS_FLOAT = r"^(-?\d+)\.0+$"
 _DECIMAL_COMMA = r"^\s*[-+]?\d*,\d+\s*%?\s*$"
-_NOTHING = frozenset(("", "-", "–", "?", "na", "n/a", "n.a.", "#n/a", "nan", "nil", "none", "null"))
-"""What people and tools write, in any case, where there is no number."""
+_NOTHING = ("", "-", "–", "?", "na", "n/a", "n.a.", "#n/a", "nan", "nil", "none", "null")  # where there is no number
 _PERCENTAGE = re.compile(r"\s*[-+]?\d*[.,]?\d+\s*%\s*")
 _TEXTS = (nw.String, nw.Categorical, nw.Enum)
 _EXACT = 2.0**53
@@ -234,9 +233,8 @@ class Cells:
         read = []
         for mark, others in ((",", points), (".", commas)):
             if decimal == mark:
-                self._refuse(
-                    part, others.fill_null(value=False), f'must have "{mark}" before decimals, as `decimal` says'
-                )
+                rule = f'must have "{mark}" before decimals, as `decimal` says'
+                self._refuse(part, others.fill_null(value=False), rule)
         if signs := int(signed.sum()):
             rarer = signed if 2 * signs < given else texts.is_not_null() & ~signed
             rule = f"must be written in one way: {signs:,} of {given:,} cells have a percent sign"
@@ -404,9 +402,7 @@ def has_value(column: str, kind: Any, value: str, where: str) -> nw.Expr:
 
 
 def _number_hint(got: object) -> str:
-    if not isinstance(got, str):
-        return ""
-    if hint := _empty_hint(got):
+    if (hint := _empty_hint(got)) or not isinstance(got, str):
         return hint
     if re.match(_DECIMAL_COMMA, got) and "%" not in got:
         return "write a decimal point, not a comma"
@@ -664,18 +660,15 @@ def align(columns: Mapping[str, pl.Series], *, matched: bool = False, what: Word
 def _unmatched(
     columns: Mapping[str, pl.Series], common: pl.Series, dropped: Mapping[str, int], what: Wording
 ) -> DataError:
-    sizes = ", ".join(f"{name} has {len(column):,}" for name, column in columns.items())
-    lonely = []
-    for name in [name for name in columns if dropped[name]][:3]:
-        alone = columns[name].filter(~columns[name].is_in(common.implode())).sort()
-        listed = ", ".join(f'"{one}"' for one in alone.head(3))
-        more = f" and {len(alone) - 3:,} more" if len(alone) > 3 else ""
-        lonely.append(f"without counterpart in {name}: {listed}{more}")
-    ids = "ids" if what == INPUTS else what.many
-    sizes = f"the systems do not have the same {ids}: {sizes}, common to all are {len(common):,}"
-    fix = "`matched` compares the common ones; `unpaired` compares all without pairing"
-    fix = "no id is shared: compare with `unpaired`" if common.is_empty() else fix
-    return DataError(f"{sizes}; {'; '.join(lonely)}", fix=fix)
+    sizes = first_names([f"{name} has {len(column):,}" for name, column in columns.items()], 5, quote="")
+    few = {name: columns[name] for name in [name for name in columns if dropped[name]][:3]}
+    alone = {name: ids.filter(~ids.is_in(common.implode())).sort().to_list() for name, ids in few.items()}
+    lonely = (f"without counterpart in {name}: {first_names(ids, 3)}" for name, ids in alone.items())
+    kind = "ids" if what == INPUTS else what.many
+    sizes = f"the systems do not have the same {kind}: {sizes}, common to all are {len(common):,}"
+    ways = "`matched` compares the common ones; `unpaired` compares all without pairing"
+    fix = "no id is shared: compare with `unpaired`" if common.is_empty() else ways
+    return DataError("; ".join((sizes, *lonely)), fix=fix)
 
 
 def paired_note(common: int, dropped: Mapping[str, int], what: Wording = INPUTS) -> str:
