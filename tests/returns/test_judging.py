@@ -105,7 +105,7 @@ def test_flags_are_read_in_many_spellings(spelling, meaning):
 
 @pytest.mark.parametrize("part", ["correct", "abstained", "failed"])
 def test_a_flag_that_is_neither_is_refused_with_its_row(part):
-    with pytest.raises(DataError, match=rf'row 2: {part} must be true or false; got "maybe"'):
+    with pytest.raises(DataError, match=rf'row 2: {part} must be true or false; got "maybe" \(write true'):
         judged(row(**{part: "yes"}), row(**{part: "maybe"}))
 
 
@@ -287,6 +287,11 @@ def test_a_needed_column_that_is_likely_misspelt_is_asked_about(part, name):
     cells[name] = cells.pop(part)
     with pytest.raises(DataError, match=rf"needs a column {part}.*did you mean --map {part}={name}, or columns="):
         judged(cells)
+
+
+def test_a_column_that_marks_answers_is_offered_where_targets_and_predictions_lack():
+    with pytest.raises(DataError, match=r"did you mean --map correct=success, or columns=.*Otherwise name it with"):
+        judged({"task": 1, "success": True})
 
 
 def test_a_column_that_plays_a_part_is_not_offered_for_another():

@@ -15,7 +15,7 @@ import narwhals as nw
 import polars as pl
 
 from demur.core.engines.engine import Lazy, acceptable, collect_frame, contains
-from demur.core.io.columns import likely_columns, named_confidence
+from demur.core.io.columns import likely_columns, mapping_of, named_confidence
 from demur.core.io.tables import HEAVIEST, LABELS, ROW, SOURCE, as_text
 from demur.core.shell import quoted_word
 from demur.core.show.numbers import SUCH_ROWS, Wording, p_value, percent
@@ -375,7 +375,13 @@ def _naming(parts: Sequence[str], columns: Mapping[str, str], names: Sequence[st
     mapping = f"{flags}, or columns={{{python}}}"
     if "COLUMN" not in chosen.values():
         return f"did you mean {mapping}?"
-    return f"name it with {mapping}; columns there: {', '.join(names)}"
+    marks = [name for name in free if name.casefold() in _MARKS] if "target" in parts else []
+    asked = f"did you mean {mapping_of('correct', marks[0])}? Otherwise " if marks else ""
+    return f"{asked}name it with {mapping}; columns there: {', '.join(names)}"
+
+
+_MARKS = ("success", "is_correct", "iscorrect", "passed", "pass", "is_right", "solved")
+"""What columns are called that mark each answer as right or wrong."""
 
 
 def refuse_unmarked(counts: Mapping[str, int], table: Located) -> None:

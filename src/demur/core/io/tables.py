@@ -36,7 +36,7 @@ HEAVIEST = 1e100
 """A weight up to which sums of squares are numbers; its inverse is the least but for 0."""
 
 LABELS = pl.List(pl.String)
-NOT_FLAG, NOT_NUMBER = "must be true or false", "must be a number"
+NOT_FLAG, NOT_NUMBER, FLAGS = "must be true or false", "must be a number", "write true or false, yes or no, 1 or 0"
 
 TRUE, FALSE = ("true", "yes", "1", "1.0"), ("false", "no", "0", "0.0")
 """How yes and no may be written, in any letter case."""
@@ -202,7 +202,7 @@ class Cells:
         cells = nw.from_native((series if numeric else as_text(series)).to_frame("cell"))
         flag, bad = flag_of(nw.col("cell"), cells.schema["cell"])
         found = cells.select(flag=flag, bad=bad).to_polars()
-        self._refuse(part, found["bad"], NOT_FLAG)
+        self._refuse(part, found["bad"], NOT_FLAG, lambda _: FLAGS)
         return found["flag"].alias(part)
 
     def numbers(self, part: str) -> pl.Series:
