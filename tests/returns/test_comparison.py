@@ -426,6 +426,7 @@ def test_errors_that_nothing_answered_could_make_are_not_compared():
     assert output.failures(["b is significantly worse"], found.to_dict()) == ["b is significantly worse than a"]
     assert output.failures(["a is not non-inferior", "a is significantly worse"], found.to_dict()) == []
     assert {"–"} == set(pair_table(found).rows[0][3:5])
+    assert pair_table(found).rows[0][2] == "a better (right answers)"
 
 
 def test_two_silent_systems_are_not_compared_at_all():

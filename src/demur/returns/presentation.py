@@ -447,7 +447,9 @@ def pair_table(comparison: Comparison) -> ResultTable:
         more = _contrast_texts(pair.right, lambda rate: f"{100 * rate:+.1f}") if withheld else ()
         tested = (*_contrast_texts(pair.overall, "{:+.4f}".format), *more)
         point, _ = _contrast_texts(pair.point, lambda rate: f"{100 * rate:+.1f}")
-        rows.append((pair.a, pair.b, pair.verdict, *tested, point, verdicts.mcnemar(pair)))
+        by_right = pair.verdict.endswith("better") and pair.fewer_errors is None
+        verdict = f"{pair.verdict} (right answers)" if by_right else pair.verdict
+        rows.append((pair.a, pair.b, verdict, *tested, point, verdicts.mcnemar(pair)))
     what = "AUGRC" if comparison.pairs[0].whole is None else "mean error over the region"
     columns = ("a", "b", "verdict", f"{what} of a less b", "p")
     brief = ResultTable("Pairs", columns, tuple(row[:5] for row in rows))
