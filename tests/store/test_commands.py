@@ -227,7 +227,7 @@ def test_where_keeps_rows_of_a_run_as_of_a_file(demur: Demur, tmp_path: Path) ->
     ("command", "fault"),
     [
         (("score", "run:guid"), 'there is no run "guid" (did you mean "guide"?)'),
-        (("score", "run:guide", "--map", "target=x"), "--map is how a file is read; a run was read when it was added"),
+        (("score", "run:guide", "--map", "target=x"), "a run was read when it was added (give the file"),
         (("score", "run:guide@baseline"), "run:guide@baseline: only compare has a baseline"),
         (("nbest", "run:guide"), "this run holds responses; demur nbest takes runs of nbest"),
         (("understand", "train", "run:guide"), "this run holds responses; demur understand train takes no runs"),

@@ -550,7 +550,8 @@ def with_runs(positional: list[Any], options: dict[str, Any], job: Job) -> tuple
     kinds = KINDS_OF.get(job.function.__module__.split(".")[1], ())
     changed = [name for name in READ_WHEN_ADDED if name in options and options[name] != defaults[name]]
     if changed:
-        raise UsageError(f"`{changed[0]}` is how a file is read; a run was read when it was added")
+        fix = "give the file in its place"
+        raise UsageError(f"`{changed[0]}` is how a file is read; a run was read when it was added ({fix})")
     tables: list[Any] = []
     with Store.open() as store:
         for one in positional:
