@@ -16,7 +16,9 @@ from returns.logs import JUDGED, jsonl, judged, row
 
 def test_a_repeated_id_is_refused_with_both_lines(tmp_path):
     path = jsonl(tmp_path / "run.jsonl", [row(id=1), row(id=2), row(id="1"), row(id=2)])
-    expected = r'run.jsonl:3: the id "1" occurs twice.*first at .*run.jsonl:1 \(2 ids are repeated.*tried several times'
+    expected = (
+        r'run.jsonl:3: the id "1" occurs twice.*first at .*run.jsonl:1 \(2 ids.*system=COLUMN.*tried several times'
+    )
     with pytest.raises(DataError, match=expected):
         read_responses(path)
 

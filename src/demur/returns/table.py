@@ -79,8 +79,8 @@ NONE_LEFT_OUT = pl.DataFrame(schema={"system": pl.String, "id": pl.String})
 _REPEATED = Wording("id is repeated", "ids are repeated")
 
 _WAYS_OUT = (
-    "several systems in one file need a column system; if an input was tried several times, a column trial (or epoch, "
-    "repeat, seed) must tell rows apart; --map trial=COLUMN names it"
+    "several systems in one file need a column system, --map system=COLUMN; an input that was tried several times "
+    "needs a column trial (or epoch, repeat, seed), --map trial=COLUMN"
 )
 
 
