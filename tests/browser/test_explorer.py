@@ -15,6 +15,7 @@ from demur.returns.comparison.compare import compare
 from demur.returns.evaluate import evaluate
 from demur.returns.explorer import MODULES, STYLE, explorer_document, explorer_html, explorer_page
 from demur.returns.table import responses
+from demur.returns.threshold import threshold_by_error
 
 N = 100
 ROWS = "[data-part=rows] tr"
@@ -202,6 +203,25 @@ def test_at_first_the_script_says_what_the_page_said_without_it(open_page, stand
     assert said[0] == said[1]
     assert said[0].startswith("Withholding 20 % of the inputs, base answers ")
     assert said[0].endswith(" better makes significantly fewer errors here.")
+
+
+def test_of_many_systems_of_one_error_rate_the_script_names_no_best_and_no_worst(open_page):
+    logs = [answers(f"s{place}", accuracy=0.5 + 0.06 * place, seed=place) for place in range(6)]
+    found = compare(responses([row for log in logs for row in log]), replicates=60)
+    choices = [threshold_by_error(one.sample, 0.1, name=one.name) for one in found.evaluations]
+    whole = explorer_page(explorer_document(found.evaluations, found, choices=choices))
+    still, live = open_page(java_script_enabled=False), open_page()
+    for page in (still, live):
+        page.set_content(whole)
+    live.locator(".explorer-alive").wait_for()
+    sentences = [plain(page.locator("[data-part=said]").inner_text()) for page in (still, live)]
+    assert sentences[0] == sentences[1]
+    told = "At the recommended thresholds, every system answers 10 of 100 wrongly (10 %); "
+    assert re.match(re.escape(told) + r"s\d withholds the least, [\d.]+ %, and s\d the most, [\d.]+ %\.$", sentences[1])
+    live.get_by_label("the same share withheld").check()
+    live.locator("[data-part=typed]").fill("100")
+    live.locator("[data-part=typed]").press("Enter")
+    live.locator("[data-part=said]", has_text="every system answers 0 of 100 wrongly").wait_for()
 
 
 def test_a_share_that_ties_put_out_of_reach_is_told_with_the_cutoff_below(open_page):

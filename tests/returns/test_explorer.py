@@ -269,6 +269,29 @@ def test_of_many_systems_the_sentence_tells_the_best_and_the_worst(eight):
     assert f" and {worst['name']} the most, {worst['wrong']} (" in said
 
 
+def test_many_systems_of_one_error_rate_have_no_best_and_no_worst(eight):
+    document = explorer_document(eight)
+    points = [{**point, "wrong": 4, "error": 0.05} for point in first_readings(document)]
+    advised = operating_sentence({**document, "advised": True}, points)
+    assert advised.startswith("At the recommended thresholds, every system answers 4 of 80 wrongly (5 %); ")
+    points = [reading_at(one, 1.0, 0.3) for one in document["systems"]]
+    nothing = operating_sentence({**document, "at": 1.0}, points)
+    assert nothing == "Withholding 100 % of the inputs, every system answers 0 of 80 wrongly (0 %)."
+
+
+def test_at_the_recommended_thresholds_of_many_systems_the_shares_withheld_are_told(eight):
+    document = {**explorer_document(eight), "advised": True}
+    shares = [0.1 * place for place in range(8)]
+    points = [
+        {**point, "nonreturn": share}
+        for point, share in zip(first_readings({**document, "advised": False}), shares, strict=True)
+    ]
+    said = operating_sentence(document, points)
+    assert said.endswith(f"; {points[0]['name']} withholds the least, 0 %, and {points[-1]['name']} the most, 70 %.")
+    level = [{**point, "nonreturn": 0.25} for point in points]
+    assert operating_sentence(document, level).endswith("; each withholds 25 %.")
+
+
 def test_a_share_that_none_can_reach_moves_to_where_the_first_starts_and_later_ones_are_named(evaluations):
     shy = explorer_document(evaluations[2:])
     floor = evaluations[2].curve.floor

@@ -453,6 +453,12 @@ def operating_sentence(document: Mapping[str, Any], points: Sequence[Mapping[str
         best, worst = (chosen(points, key=lambda one: float(one[rate_of])) for chosen in (min, max))
         fewest = f"{best['name']} has the fewest errors, {errors(best, inputs)}"
         counts = f"{fewest}, and {worst['name']} the most, {errors(worst)}"
+        if (rate := percent(best[rate_of])) == percent(worst[rate_of]):
+            same = not tied and len({one["wrong"] for one in points}) == 1
+            wrong = f"{count(best['wrong'])}{inputs} wrongly ({rate})" if same else f"{rate} wrongly"
+            counts = f"every system answers {wrong}"
+        if document["advised"]:
+            counts += _share_words(points)
     else:
         first, *others = points
         wrong, rate = f"{count(first['wrong'])}{inputs}", percent(first[rate_of])
@@ -467,6 +473,15 @@ def operating_sentence(document: Mapping[str, Any], points: Sequence[Mapping[str
     more = f" More is withheld by the system itself: {listed(late)}." if late else ""
     lead = f"Withholding {percent(document['at'])} of the inputs"
     return f"{lead}, {counts}.{_reached(tied)}{more}{_shown_better(document, points, rate_of)}"
+
+
+def _share_words(points: Sequence[Mapping[str, Any]]) -> str:
+    """Which of many systems withhold the least and the most, where each is at a share of its own."""
+    least, most = (chosen(points, key=lambda one: float(one["nonreturn"])) for chosen in (min, max))
+    shares = percent(least["nonreturn"]), percent(most["nonreturn"])
+    if shares[0] == shares[1]:
+        return f"; each withholds {shares[0]}"
+    return f"; {least['name']} withholds the least, {shares[0]}, and {most['name']} the most, {shares[1]}"
 
 
 def _reached(tied: Sequence[Mapping[str, Any]]) -> str:
@@ -495,7 +510,10 @@ def _shown_better(document: Mapping[str, Any], points: Sequence[Mapping[str, Any
 
     The curves are compared between cutoffs too.
     """
-    best = min(points, key=lambda one: float(one[rate_of]))["name"]
+    low, high = (chosen(points, key=lambda one: float(one[rate_of])) for chosen in (min, max))
+    best = low["name"]
+    if len(points) > MOST_NAMED and percent(low[rate_of]) == percent(high[rate_of]):
+        return ""
     if not any(best in (pair["a"], pair["b"]) for pair in document["pairs"]):
         return ""
     worse = [

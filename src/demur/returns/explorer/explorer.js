@@ -25,7 +25,12 @@ function errorWords(state, points, tied) {
   const errors = (one, of = "") => (tied.length ? rate(one) : `${count(one.wrong)}${of} (${rate(one)})`);
   if (points.length > MOST_NAMED) {
     const [best, worst] = extremes(points, tied);
-    return `${best.name} has the fewest errors, ${errors(best, inputs)}, and ${worst.name} the most, ${errors(worst)}`;
+    const shares = state.align === "advised" ? shareWords(points) : "";
+    if (rate(best) === rate(worst)) {
+      const same = !tied.length && points.every((one) => one.wrong === best.wrong);
+      return `every system answers ${same ? `${count(best.wrong)}${inputs} wrongly (${rate(best)})` : `${rate(best)} wrongly`}${shares}`;
+    }
+    return `${best.name} has the fewest errors, ${errors(best, inputs)}, and ${worst.name} the most, ${errors(worst)}${shares}`;
   }
   const told = points.map((one, place) => {
     const kept = state.align === "share" ? "" : ` withholds ${percent(one.nonreturn)} and`;
@@ -34,6 +39,14 @@ function errorWords(state, points, tied) {
     return `${one.name}${kept} answers ${count(one.wrong)}${place ? "" : inputs} wrongly (${rate(one)})`;
   });
   return listed(told);
+}
+
+// Which of many systems withhold the least and the most, where each is at a share of its own.
+function shareWords(points) {
+  const sorted = [...points].sort((one, two) => one.nonreturn - two.nonreturn);
+  const [least, most] = [sorted[0], sorted.at(-1)];
+  if (percent(least.nonreturn) === percent(most.nonreturn)) return `; each withholds ${percent(least.nonreturn)}`;
+  return `; ${least.name} withholds the least, ${percent(least.nonreturn)}, and ${most.name} the most, ${percent(most.nonreturn)}`;
 }
 
 function reachedWords(tied) {
@@ -59,7 +72,9 @@ function lateWords(facts, state) {
 }
 
 function shownBetter(facts, state, points, tied) {
-  const best = extremes(points, tied)[0].name;
+  const [first, last] = extremes(points, tied);
+  const best = first.name;
+  if (points.length > MOST_NAMED && percent(rateOf(first, tied)) === percent(rateOf(last, tied))) return "";
   if (!facts.pairs.some((pair) => pair.a === best || pair.b === best)) return "";
   const leads = (pair) => pair.intervals.some(
     (part) => pair[part.better] === best && part.from <= state.x && state.x <= part.to);
