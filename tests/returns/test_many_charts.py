@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from demur.core.show import pictures
 from demur.core.show.charts import BASELINE, GREY, chart_table, spec_of
+from demur.core.show.numbers import percent
 from demur.returns.charts.comparison import (
     MOST_STYLED,
     comparison_chart,
@@ -20,6 +21,7 @@ from demur.returns.comparison.compare import compare
 from demur.returns.curves import outline
 from demur.returns.explorer import explorer_document
 from demur.returns.presentation import of_comparison
+from demur.returns.threshold import threshold_by_error
 from reference.answers import made_up, table
 
 pytestmark = pytest.mark.usefixtures("unchecked")
@@ -43,6 +45,15 @@ def test_of_many_systems_the_baseline_and_the_leaders_are_in_colour_and_others_g
     assert set(first[:5]) <= set(coloured)
     eight = compare(table(*(made_up(f"s{k}", 40, seed=k) for k in range(MOST_STYLED))), replicates=50)
     assert GREY not in line_styles(eight).values()
+
+
+def test_a_recommended_threshold_is_marked_among_many_systems_too(twelve):
+    choice = threshold_by_error(twelve.evaluations[-1].sample, 0.1, delta=0.05, name=NAMES[-1])
+    drawn = spec_of(comparison_chart(twelve, choices=[choice]))
+    assert f"threshold {choice.printed_threshold}" in json.dumps(drawn)
+    assert "promised: 10 %" in json.dumps(drawn)
+    assert f"Marked: threshold {choice.printed_threshold}" in drawn["description"]
+    assert f"wrong where marked: {percent(choice.error)} of all inputs" in " ".join(pictures.titles(drawn))
 
 
 def test_of_many_systems_only_the_baseline_has_a_band_until_one_is_pointed_at(twelve):

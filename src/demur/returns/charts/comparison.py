@@ -41,6 +41,9 @@ from demur.returns.charts.error_return import (
     curve_table,
     cutoff_layer,
     error_return_chart,
+    mark_layers,
+    marks_of,
+    promised,
     region_layer,
     start_layer,
 )
@@ -67,12 +70,12 @@ def comparison_chart(
     """The error-return plot of compared systems: its title is the verdict, crossings that are shown are marked.
 
     Of more than eight systems only the baseline and the leaders are in colour; others show under the pointer, and stay
-    when they are clicked. `choices` marks operating points, of few systems.
+    when they are clicked. `choices` marks operating points.
     """
     short, shared = comparison.in_short
     facts = [shared] if shared else []
     if len(short.evaluations) > MOST_STYLED:
-        return _many_systems(short, region, facts)
+        return _many_systems(short, region, choices, facts)
     return error_return_chart(
         short.evaluations,
         baseline=short.leaderboard.baseline,
@@ -104,7 +107,9 @@ def coloured_systems(comparison: Comparison) -> list[str]:
     return list(dict.fromkeys([comparison.leaderboard.baseline, *(one.system for one in first)]))
 
 
-def _many_systems(comparison: Comparison, region: tuple[float, float] | None, facts: Sequence[str]) -> Any:
+def _many_systems(
+    comparison: Comparison, region: tuple[float, float] | None, choices: Sequence[Choice], facts: Sequence[str]
+) -> Any:
     names = coloured_systems(comparison)
     systems = {one.name: one for one in comparison.evaluations}
     drawn = [systems[name] for name in names]
@@ -112,7 +117,8 @@ def _many_systems(comparison: Comparison, region: tuple[float, float] | None, fa
     table = curve_table([*drawn, *others])
     band = drawn[0].band.frame().select("system", "nonreturn", low="low_all", high="high_all")
     heights = (float(frame[name].max()) for frame, name in ((table, "error"), (band, "high")))  # type: ignore[arg-type]
-    domain = headroom(max(heights))
+    promises = promised(choices)
+    domain = headroom(max(*heights, *(bound for of, bound in promises if of != "nonreturn")))
     axes = curve_axes(domain)
     grey, lines = lines_of_many(names, len(others), axes, "right", alt.Order("nonreturn:Q"))
     layers = [
@@ -122,6 +128,7 @@ def _many_systems(comparison: Comparison, region: tuple[float, float] | None, fa
         lines,
         *cutoff_layer(drawn),
         *start_layer(drawn, intervals=False),
+        *mark_layers(promises, marks_of(choices), domain),
         *_direct_labels(drawn, domain),
         *_under_the_pointer(comparison, names),
     ]
@@ -134,9 +141,10 @@ def _many_systems(comparison: Comparison, region: tuple[float, float] | None, fa
             sizes,
             f"baseline in black with its {percent(comparison.level)} band, first by rank in colour, others grey",
             *strip,
+            *([words.choice_rates(choices[0])] if len(choices) == 1 else []),
             *facts,
         ],
-        description=f"{words.description(drawn, region)} {len(others)} others are drawn in grey.",
+        description=f"{words.description(drawn, region, choices)} {len(others)} others are drawn in grey.",
         table=table,
     )
 

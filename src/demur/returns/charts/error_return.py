@@ -142,10 +142,9 @@ def _chart(ordered: Sequence[Drawn], look: _Look) -> Any:
         low, high = ("low", "high") if look.bands == "pointwise" else ("low_all", "high_all")
         frames = [one.band.frame() for one in banded if one.band is not None]
         band_rows = pl.concat([frame.select("system", "nonreturn", low=low, high=high) for frame in frames])
-    promises = [(one.guarantee.of, one.guarantee.bound) for one in look.choices if one.guarantee is not None]
-    promises = list(dict.fromkeys([*promises, *(("error", bound) for bound in look.limits)]))
+    promises = list(dict.fromkeys([*promised(look.choices), *(("error", bound) for bound in look.limits)]))
     tops = [bound for of, bound in promises if of != "nonreturn"]
-    points = [*((one.nonreturn, one.error, words.choice_text(one)) for one in look.choices), *look.marks]
+    points = [*marks_of(look.choices), *look.marks]
     points += [(at.nonreturn, at.error, words.deployed_text(at, ordered)) for at in words.deployed_points(ordered)]
     heights = [table["error"].max(), None if band_rows is None else band_rows["high"].max()]
     domain = headroom(max(*(float(height or 0.0) for height in heights), *tops))  # type: ignore[arg-type]
@@ -155,10 +154,7 @@ def _chart(ordered: Sequence[Drawn], look: _Look) -> Any:
         *_lines(ordered, look, domain),
         *cutoff_layer(ordered),
         *start_layer(ordered, intervals=look.bands != "none"),
-        *_mark_layers(promises, look.crossings, domain),
-        *placed_labels(
-            pl.DataFrame(points, schema=MARKS, orient="row"), domain, shift=(26.0, 44.0 if promises else 26.0)
-        ),
+        *mark_layers(promises, points, domain, look.crossings),
         hover_layer(pl.concat([_hover_rows(one) for one in ordered]), "nonreturn", "error"),
     ]
     title = look.title
@@ -293,10 +289,23 @@ def _colours(size: int) -> list[str]:
     return [style_of(place).colour for place in range(size)]
 
 
-def _mark_layers(
-    promises: Sequence[tuple[Limited, float]], crossings: Sequence[Crossing], domain: tuple[float, float]
+def promised(choices: Sequence[Choice]) -> list[tuple[Limited, float]]:
+    """What is promised at chosen thresholds: of which rate, and the bound."""
+    return list(dict.fromkeys((one.guarantee.of, one.guarantee.bound) for one in choices if one.guarantee is not None))
+
+
+def marks_of(choices: Sequence[Choice]) -> list[tuple[float, float, str]]:
+    """Where chosen thresholds lie on the plot, and what is written beside them."""
+    return [(one.nonreturn, one.error, words.choice_text(one)) for one in choices]
+
+
+def mark_layers(
+    promises: Sequence[tuple[Limited, float]],
+    points: Sequence[tuple[float, float, str]],
+    domain: tuple[float, float],
+    crossings: Sequence[Crossing] = (),
 ) -> list[Any]:
-    """A thin line at each promised bound, and a cross where the better system changes.
+    """A thin line at each promised bound, a cross where the better system changes, and labelled operating points.
 
     Errors that are a share of the answers returned lie on a line that falls to 0 where nothing is returned.
     """
@@ -321,10 +330,11 @@ def _mark_layers(
             words_of.encode(x=alt.X("nonreturn:Q"), y=alt.Y("error:Q"), text=alt.Text("promise:N")),
         ]
     if crossings:
-        points = inline(pl.DataFrame([{"crossing": one.x, "error": one.y} for one in crossings]))
+        crossed = inline(pl.DataFrame([{"crossing": one.x, "error": one.y} for one in crossings]))
         cross: dict[str, Any] = {"shape": "cross", "filled": True, "angle": 45, "size": 110, "color": "#111111"}
-        layers.append(Plot(points).mark_point(**cross, opacity=1).encode(x=alt.X("crossing:Q"), y=alt.Y("error:Q")))
-    return layers
+        layers.append(Plot(crossed).mark_point(**cross, opacity=1).encode(x=alt.X("crossing:Q"), y=alt.Y("error:Q")))
+    marks = pl.DataFrame(points, schema=MARKS, orient="row")
+    return [*layers, *placed_labels(marks, domain, shift=(26.0, 44.0 if promises else 26.0))]
 
 
 def _hover_rows(evaluation: Drawn) -> pl.DataFrame:
