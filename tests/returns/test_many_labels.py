@@ -2,6 +2,7 @@
 
 import json
 import tracemalloc
+from dataclasses import replace
 
 import numpy as np
 import polars as pl
@@ -14,6 +15,7 @@ from commands import Demur
 from demur.returns import words
 from demur.returns.charts.slices import most_confused
 from demur.returns.classes import CLASSES, MOST_CELLS, MOST_CLASSES, Confusion, class_report, majority_baseline
+from demur.returns.presentation import of_classes
 
 LABELS = st.sampled_from("abcde")
 CELLS = st.lists(st.tuples(LABELS, st.one_of(LABELS, st.none()), st.integers(1, 4)), min_size=1, max_size=20)
@@ -98,6 +100,15 @@ def test_the_heaviest_confusions_are_among_those_shown():
     assert one[1] == "1 input (25 %) was rejected; it counts against recall, not precision."
     single = class_report(Confusion.from_cells(cells[:70]), replicates=50)
     assert "No label is taken for the same other one more than once." in words.class_sentences(single)
+
+
+def test_of_several_systems_each_has_all_its_sentences_together():
+    cells = [("a", "a", 3.0), ("b", "a", 2.0)]
+    reports = [replace(class_report(Confusion.from_cells(cells), replicates=50), system=name) for name in ("x", "y")]
+    assert len(of_classes(reports[:1]).sentences) == 2
+    both = of_classes(reports).sentences
+    assert [one.split(":")[0] for one in both] == ["x", "y"]
+    assert all(one.endswith(" The most frequent confusion is a for b (2 times).") for one in both)
 
 
 def test_few_classes_are_all_shown_and_nothing_is_left_out():

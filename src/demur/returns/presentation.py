@@ -241,9 +241,10 @@ def tabled_risk(risk: float) -> str:
 def of_classes(several: Sequence[ClassReport]) -> Presentation:
     """How per-class scores are shown."""
     reports = several if isinstance(several, ClassReports) else ClassReports(several)
+    by_system = [words.class_sentences(report) for report in reports]
     return Presentation(
         title="Classes",
-        sentences=tuple(sentence for report in reports for sentence in words.class_sentences(report)),
+        sentences=tuple(by_system[0] if len(by_system) == 1 else (" ".join(one) for one in by_system)),
         tables=tuple(class_table(report) for report in reports),
         figures=tuple(drawing("returns.charts.slices.confusion_chart", report) for report in reports),
         data=reports.frame,
