@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from operator import itemgetter
@@ -509,7 +510,9 @@ def _reliability_layers(
 
 def _ece(evaluation: _Calibrated) -> str:
     figure = evaluation.figures.get("ece")
-    return "not computed" if figure is None else number(figure.value)
+    if figure is None or not math.isfinite(figure.value):
+        return "not computed" if figure is None else number(figure.value)
+    return f"{figure.value:.4f}"
 
 
 def _ece_words(evaluations: Sequence[_Calibrated]) -> str:
