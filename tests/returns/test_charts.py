@@ -29,7 +29,7 @@ from demur.returns.charts.readings import (
     risk_coverage_chart,
     roc_chart,
 )
-from demur.returns.charts.slices import confusion_chart, measure_chart
+from demur.returns.charts.slices import SHAPES, confusion_chart, measure_chart
 from demur.returns.classes import Confusion, class_report
 from demur.returns.comparison import verdicts
 from demur.returns.comparison.compare import Crossing, Interval, compare
@@ -431,7 +431,10 @@ def confidences(pairs):
     [
         ([(0.5, 0.3), (0.7, 0.5), (0.9, 0.7)], "confidences are on average 20.0 points too high"),
         ([(0.3, 0.5), (0.5, 0.7), (0.7, 0.9)], "confidences are on average 20.0 points too low"),
-        ([(0.25, 0.1), (0.35, 0.1), (0.65, 0.9), (0.75, 0.9)], r"ECE 0.2000, surer than right below .*, less sure above"),
+        (
+            [(0.25, 0.1), (0.35, 0.1), (0.65, 0.9), (0.75, 0.9)],
+            r"ECE 0.2000, surer than right below .*, less sure above",
+        ),
         ([(0.25, 0.4), (0.35, 0.6), (0.65, 0.5), (0.75, 0.5)], r"ECE .*, less sure than right below .*, surer above"),
         ([(0.25, 0.0), (0.95, 1.0), (0.96, 1.0), (0.97, 1.0), (0.98, 1.0), (0.99, 1.0)], r"ECE .*, surer than right"),
         (
@@ -586,3 +589,8 @@ def test_labels_that_begin_alike_are_told_apart_and_a_narrow_figure_has_fewer():
             assert set(short) >= shown
             assert len(set(short.values())) == len(short)
             assert max(len(one.replace("\\u2026", "…")) for one in short.values()) <= 20
+
+
+def test_no_marker_of_a_system_is_hidden_by_the_line_of_its_interval():
+    assert "stroke" not in SHAPES  # a level line, as the interval is
+    assert len(set(SHAPES)) == len(SHAPES) == 8

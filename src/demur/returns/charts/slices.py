@@ -48,7 +48,7 @@ from demur.returns.slices import SliceDifferences
 from demur.returns.words import Bare, cutoff_words, difference_text, measure_title
 
 WHOLE = "all"
-SHAPES = ("circle", "diamond", "square", "triangle-up", "cross", "triangle-down", "stroke", "triangle-right")
+SHAPES = ("circle", "diamond", "square", "triangle-up", "cross", "triangle-down", "triangle-left", "triangle-right")
 
 MOST_LABELS, LEAST_STEP = 20, 22
 """Labels shown unless said otherwise; of more the most confused ones are chosen."""
