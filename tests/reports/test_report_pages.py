@@ -416,3 +416,25 @@ def test_lists_of_labels_among_the_answers_have_a_section_for_each_system():
     text = found.markdown()
     assert "Where the right label stands (one)" in text
     assert "The right label is first for 50 % of 12 inputs, second for 50 %." in text
+
+
+def test_of_many_systems_sections_speak_of_the_leader_and_tables_have_the_others():
+    names = [f"s{place}" for place in range(7)]
+    report = demur.report(
+        pl.concat([log(200, seed=place, name=name, skill=1.0 + place) for place, name in enumerate(names)]), **QUICK
+    )
+    page = report.markdown()
+    opening = "when it returns every answer it has"
+    leader = min(report.analyses.answers.evaluations, key=lambda one: one.figures["augrc"].value).name
+    assert re.findall(rf"(s\d): {opening}", page) == [leader]
+    assert re.findall(r"(s\d): return an answer when", page) == [leader]
+    assert page.count("The table of measures has the other 6 systems.") == 1
+    assert page.count("The table of thresholds has the other 6 systems.") == 1
+    assert page.count("no slice is significantly worse") == 0
+    assert re.search(r"No slice of the \d (other )?systems is significantly worse", page)
+
+
+def test_of_many_systems_those_without_a_recommended_threshold_are_named():
+    frame = pl.concat([log(60, seed=place, name=f"s{place}", skill=0.0) for place in range(8)])
+    page = demur.report(frame, **QUICK, max_error=0.001, delta=0.05).markdown()
+    assert "No threshold is recommended for s0, s1, s2, s3, s4 and 3 more." in page

@@ -47,9 +47,9 @@ from demur.reports.sections import (
     example_section,
     making_section,
     outcome_sentence,
-    slice_section,
     verdict,
 )
+from demur.reports.slice_section import slice_section
 from demur.returns import explorer
 from demur.returns.presentation import brief_table
 

@@ -1,4 +1,4 @@
-"""The sections of a report: verdict, curve, threshold, comparison, slices, calibration, examples, how it was made."""
+"""The sections of a report: verdict, curve, threshold, comparison, calibration, examples, how it was made."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from typing import Any
 import polars as pl
 
 from demur import __version__
-from demur.core.show.numbers import listed, percent, tabled_p, tabled_percent
+from demur.core.show.numbers import listed, percent, tabled_percent
 from demur.core.show.presentation import Drawing, Presentation, ResultTable, drawing
 from demur.core.show.safe import visible
 from demur.outcome.fitting import OutcomeFit
@@ -42,9 +42,7 @@ from demur.returns.recalibration_views import (
     order_sentence,
     reliability_drawing,
 )
-from demur.returns.slices import LEAST, OUT_OF_SCOPE, SliceDifferences, What
 from demur.returns.threshold import Choice, Stretch
-from demur.returns.words import difference_text
 
 RATIOS = (0.05, 0.1, 0.2, 0.3, 0.5, 0.7, 0.9)
 """What a non-return may cost, an error being 1, in the table of cheapest thresholds."""
@@ -54,6 +52,9 @@ MOST_PAIRS = 6
 
 MOST_STRETCHES = 40
 """Thresholds that the cost path shows: of a long log there are ever more, and no eye tells them apart."""
+
+MOST_IN_PROSE = 5
+"""Systems up to which each has a paragraph in every section; of more the leader has, and tables have all."""
 
 MEANING = (
     "The curve shows what share of all inputs is answered wrongly (up) when a share of them is not answered at all "
@@ -65,9 +66,10 @@ MEANING = (
 def curve_section(answers: AnswerAnalyses) -> Presentation:
     """Error against non-return: what each system can do."""
     evaluations = answers.evaluations
+    said = [(one.name, " ".join(words.score_sentences(one))) for one in evaluations]
     return Presentation(
         title="Errors and non-returns",
-        sentences=(MEANING, *(" ".join(words.score_sentences(one)) for one in evaluations)),
+        sentences=(MEANING, *_paragraphs(said, evaluations, "The table of measures")),
         tables=(measure_table(evaluations), count_table(evaluations)),
         figures=(),
         data=lambda: pl.concat([one.curve.frame(points=5000) for one in evaluations]),
@@ -79,6 +81,21 @@ def curve_section(answers: AnswerAnalyses) -> Presentation:
         ),
         signatures=tuple(one.signature for one in evaluations),
     )
+
+
+def _paragraphs(said: Sequence[tuple[str, str]], evaluations: Sequence[Evaluation], table: str) -> list[str]:
+    """What is said of each system; of many of the one with the least area, and which table has the others."""
+    if len(said) <= MOST_IN_PROSE:
+        return [paragraph for _, paragraph in said]
+    paragraphs = dict(said)
+    leader = _by_area(evaluations, list(paragraphs))[0]
+    return [paragraphs[leader], f"{table} has the other {len(paragraphs) - 1} systems."]
+
+
+def _by_area(evaluations: Sequence[Evaluation], systems: Sequence[str]) -> list[str]:
+    """Systems by their area, the least first; those without one last."""
+    areas = {one.name: one.figures["augrc"].value for one in evaluations}
+    return sorted(systems, key=lambda system: (math.isnan(areas[system]), areas[system]))
 
 
 def can_be_drawn(evaluations: Sequence[Evaluation]) -> bool:
@@ -113,7 +130,7 @@ def advice_section(answers: AnswerAnalyses, options: ReportOptions) -> Presentat
     target = assumed if options.aim is None else {options.aim: getattr(options, options.aim), "delta": options.delta}
     return Presentation(
         title="Which threshold",
-        sentences=(*(" ".join(_advice_sentences(one)) for one in advice), *assumption(options)),
+        sentences=(*_advice_paragraphs(answers), *assumption(options)),
         tables=tuple(tables),
         figures=tuple(figures),
         data=lambda: pl.concat([one.shown.frame() for one in advice]),
@@ -131,8 +148,8 @@ def assumption(options: ReportOptions) -> list[str]:
 
 def leader_of(answers: AnswerAnalyses, advice: Sequence[Advice]) -> Advice:
     """The advice for the system with the least area."""
-    areas = {one.system: one.figures["augrc"].value for one in answers.evaluations}
-    return min(advice, key=lambda one: (math.isnan(areas[one.system]), areas[one.system]))
+    leader = _by_area(answers.evaluations, [one.system for one in advice])[0]
+    return next(one for one in advice if one.system == leader)
 
 
 def advice_table(answers: AnswerAnalyses, shared: str) -> ResultTable:
@@ -186,6 +203,17 @@ def comparison_section(comparison: Comparison) -> Presentation:
         notes=(*shown.notes, *([f"the differences of the first {MOST_PAIRS} pairs are drawn"] if few else [])),
         signatures=(),
     )
+
+
+def _advice_paragraphs(answers: AnswerAnalyses) -> list[str]:
+    """What is recommended for each system; of many for the leader, and for which of the others nothing is."""
+    said = [(one.system, " ".join(_advice_sentences(one))) for one in answers.advice]
+    paragraphs = _paragraphs(said, answers.evaluations, "The table of thresholds")
+    without = [one.system for one in answers.advice if one.recommended is None]
+    if len(said) > MOST_IN_PROSE and without:
+        more = [f"{len(without) - MOST_IN_PROSE:,} more"] if len(without) > MOST_IN_PROSE else []
+        paragraphs.append(f"No threshold is recommended for {listed([*without[:MOST_IN_PROSE], *more])}.")
+    return paragraphs
 
 
 def _advice_sentences(advice: Advice) -> list[str]:
@@ -302,14 +330,17 @@ def calibration_section(calibrations: Sequence[Calibration], evaluations: Sequen
     """Whether confidences are probabilities, and what to do about it."""
     names = {one.system for one in calibrations}
     others = [one.system for one in evaluations if one.system not in names]
-    sentences = [
-        sentence
-        for one in calibrations
-        for sentence in (
+    by_system = [
+        [
             calibration_sentence(one),
             *([order_sentence(one.order)] if one.advice == "recalibrate" and one.order is not None else []),
-        )
+        ]
+        for one in calibrations
     ]
+    sentences = by_system[0] if len(by_system) == 1 else [" ".join(one) for one in by_system]
+    if len(by_system) > MOST_IN_PROSE:
+        said = list(zip((one.system for one in calibrations), sentences, strict=True))
+        sentences = _paragraphs(said, evaluations, "The table of confidences")
     drawn = [one for one in evaluations if one.system in names]
     if len(calibrations) == 1 and calibrations[0].chosen is not None:
         figures: tuple[Drawing, ...] = (reliability_drawing(calibrations[0]),)
@@ -427,106 +458,6 @@ def plain_text(text: str) -> str:
     'two ⏎ lines'
     """
     return visible(BREAK.join(text.splitlines())).replace("\t", " ")
-
-
-MOST_ROWS = 25
-"""Tests that the table shows, the clearest first."""
-
-MOST_NAMED = 3
-"""Slices that a sentence names."""
-
-FEW = f"fewer than {LEAST} inputs, or too few dialogues"
-
-WORSE: dict[What, tuple[str, str]] = {
-    "error": ("one slice has significantly more errors", "{} slices have significantly more errors"),
-    "nonreturn": ("one slice is withheld significantly more", "{} slices are withheld significantly more"),
-}
-"""What is said of one slice that does worse, and of several."""
-
-NAMES: dict[What, str] = {"error": "error", "nonreturn": "non-return", "augrc": "area (AUGRC)"}
-"""What is compared, as tables call it."""
-
-
-def slice_section(slices: SliceDifferences) -> Presentation:
-    """Which slices differ."""
-    tests = slices.tests
-    returns_nothing = [system for system, cutoff in slices.thresholds.items() if math.isnan(cutoff)]
-    nothing = f" ({listed(returns_nothing)} would return nothing)" if returns_nothing else ""
-    how_made = (
-        f"slices by {listed(slices.columns)} at one threshold for all slices of a system, the recommended one if any"
-        f"{nothing}; intervals and p-values corrected together for all {len(tests):,} tests of the table (Sidak)"
-    )
-    worse = sum(test.what == "error" and test.difference > 0 for test in slices.shown)
-    errors = any(test.what == "error" for test in tests)
-    return Presentation(
-        title="Slices that differ",
-        sentences=tuple(_slice_sentences(slices)),
-        tables=(*([_slice_table(slices)] if tests else []), *_untested(slices)),
-        figures=(drawing("returns.charts.slices.slice_difference_chart", slices),) if errors else (),
-        data=slices.frame,
-        document={"slices": slices.to_dict(), "slices_that_differ": worse},
-        notes=(how_made,) if tests else (),
-    )
-
-
-def _slice_sentences(slices: SliceDifferences) -> list[str]:
-    """Which slices of each system do worse than the rest of its inputs."""
-    if not slices.tests:
-        return [f"No slice by {listed(slices.columns)} has enough inputs to be compared with the rest."]
-    tested = {test.system for test in slices.tests}
-    sentences = []
-    for system in (system for system in slices.thresholds if system in tested):
-        clauses = []
-        for what, (one, many) in WORSE.items():
-            worse = [t for t in slices.shown if (t.system, t.what) == (system, what) and t.difference > 0]
-            worse.sort(key=lambda test: -test.difference)
-            if worse:
-                rates = [f"{t.part} ({percent(t.inside)} against {percent(t.outside)})" for t in worse[:MOST_NAMED]]
-                more = f" and {len(worse) - MOST_NAMED} more" if len(worse) > MOST_NAMED else ""
-                clauses.append(
-                    f"{one if len(worse) == 1 else many.format(len(worse))} than the rest: {listed(rates)}{more}"
-                )
-        none = "no slice is significantly worse than the rest at its threshold"
-        sentences.append(f"{system}: {'; '.join(clauses) or none}.")
-    return sentences
-
-
-def _slice_table(slices: SliceDifferences) -> ResultTable:
-    def value(what: What, rate: float) -> str:
-        return f"{rate:.4f}" if what == "augrc" else percent(rate)
-
-    rows = tuple(
-        (
-            test.system,
-            test.part,
-            f"{test.n:,}",
-            NAMES[test.what],
-            value(test.what, test.inside),
-            value(test.what, test.outside),
-            difference_text(test),
-            tabled_p(test.p_adjusted),
-        )
-        for test in slices.tests[:MOST_ROWS]
-    )
-    left = f", the clearest {MOST_ROWS} of {len(slices.tests):,}" if len(slices.tests) > MOST_ROWS else ""
-    columns = ("system", "slice", "inputs", "what", "on it", "on the rest", "difference", "corrected p")
-    return ResultTable(f"Slices against the rest{left}", columns, rows)
-
-
-def _untested(slices: SliceDifferences) -> list[ResultTable]:
-    """Slices that were not tested, by reason and column."""
-    named: dict[tuple[str, str, str], list[str]] = {}
-    for one in slices.untested:
-        why = OUT_OF_SCOPE if one.why == OUT_OF_SCOPE else FEW
-        named.setdefault((one.column, why, one.system), []).append(f"{one.value} ({one.n:,})")
-    systems: dict[tuple[str, str, str], list[str]] = {}
-    for (column, why, system), values in named.items():
-        some = ", ".join(values[:8]) + (f" and {len(values) - 8} more" if len(values) > 8 else "")
-        systems.setdefault((column, why, some), []).append(system)
-    every = len(slices.thresholds)
-    rows = tuple((*key, "all" if len(own) == every else ", ".join(own)) for key, own in systems.items())
-    columns = ("column", "why", "values (inputs)", "systems")
-    return [ResultTable("Slices that were not tested", columns, rows)] if rows else []
 
 
 def making_section(analyses: ReportAnalyses, notes: Sequence[str], signatures: Sequence[str]) -> Presentation:
