@@ -277,6 +277,8 @@ def test_many_systems_of_one_error_rate_have_no_best_and_no_worst(eight):
     points = [reading_at(one, 1.0, 0.3) for one in document["systems"]]
     nothing = operating_sentence({**document, "at": 1.0}, points)
     assert nothing == "Withholding 100 % of the inputs, every system answers 0 of 80 wrongly (0 %)."
+    document["systems"] = document["systems"][:3]
+    assert "significantly" not in operating_sentence({**document, "at": 1.0}, points[:3])
 
 
 def test_at_the_recommended_thresholds_of_many_systems_the_shares_withheld_are_told(eight):

@@ -512,7 +512,7 @@ def _shown_better(document: Mapping[str, Any], points: Sequence[Mapping[str, Any
     """
     low, high = (chosen(points, key=lambda one: float(one[rate_of])) for chosen in (min, max))
     best = low["name"]
-    if len(points) > MOST_NAMED and percent(low[rate_of]) == percent(high[rate_of]):
+    if len(points) > 2 and percent(low[rate_of]) == percent(high[rate_of]):
         return ""
     if not any(best in (pair["a"], pair["b"]) for pair in document["pairs"]):
         return ""

@@ -74,7 +74,7 @@ function lateWords(facts, state) {
 function shownBetter(facts, state, points, tied) {
   const [first, last] = extremes(points, tied);
   const best = first.name;
-  if (points.length > MOST_NAMED && percent(rateOf(first, tied)) === percent(rateOf(last, tied))) return "";
+  if (points.length > 2 && percent(rateOf(first, tied)) === percent(rateOf(last, tied))) return "";
   if (!facts.pairs.some((pair) => pair.a === best || pair.b === best)) return "";
   const leads = (pair) => pair.intervals.some(
     (part) => pair[part.better] === best && part.from <= state.x && state.x <= part.to);
