@@ -165,6 +165,16 @@ def test_a_run_chosen_twice_is_one(client, runs):
     assert document(client, runs[0], runs[1], runs[0])["chosen"] == [runs[0].id, runs[1].id]
 
 
+def test_what_the_names_of_runs_share_is_said_above_their_first_table(client, store, tmp_path):
+    runs = [
+        added(store, tmp_path, f"understanding-of-the-museum-{name}", answers(60, seed=seed))
+        for seed, name in enumerate(["red", "blue"])
+    ]
+    lead = document(client, *runs)["lead"]
+    assert lead["title"] == 'Pairs (names share the prefix "understanding-of-the-museum-")'
+    assert lead["rows"][0][:2] == ["red", "blue"]
+
+
 def test_many_runs_are_compared_and_their_leaderboard_comes_first(client, store, tmp_path):
     many = [added(store, tmp_path, f"run{k}", answers(40, seed=k)) for k in range(9)]
     found = document(client, *many)

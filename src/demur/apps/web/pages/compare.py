@@ -147,11 +147,12 @@ def _compared_answers(
     else:
         compared = compare_systems(_pair_runs(store, runs, **how), step=inner_steps(3, 1, step), **asked)
     step("drawing", 2, 3)
-    shown = of_comparison(compared)
+    shown, (_, shared) = of_comparison(compared), compared.in_short
+    lead = shown.main_table.titled(f"{shown.main_table.title} ({shared})") if shared else shown.main_table
     return {
         **explorer_values(compared.evaluations, compared),
         "result": presentation_document(replace(without_curves(shown), tables=shown.tables[1:])),
-        "lead": table_document(shown.main_table),
+        "lead": table_document(lead),
         "comparison": compared.to_dict(),
         "paired": compared.pairs[0].paired,
         "filters": filters_of(store, runs),
