@@ -61,7 +61,10 @@ def test_logs_of_other_tools_become_runs(sent, log, system):
 
 def test_columns_of_other_names_can_be_mapped(sent):
     rows = [{"gold": "a", "guess": "a", "sure": 0.5}, {"gold": "b", "guess": "a", "sure": 0.2}]
-    assert sent(lines(rows)).state == "failed"
+    refused = sent(lines(rows))
+    assert refused.state == "failed"
+    assert "(choose it among the columns below)" in refused.message
+    assert "--map" not in refused.message
     job = sent(lines(rows), map=["target=gold", "prediction=guess", "confidence=sure"])
     assert job.state == "done"
 

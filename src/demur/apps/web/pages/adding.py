@@ -218,8 +218,15 @@ def add_upload(store: Store, given: dict[str, Any], step: Step) -> dict[str, Any
     return {"file": shown, "runs": [added_values(one) for one in added]}
 
 
+PICKED = "choose it among the columns below"
+"""How a column is named on the page, where commands have --map."""
+
+
 def _fault_of(fault: DemurError, path: Path, shown: str) -> UsageError:
     """The fault as it is told: a file, and a system named after it, go by their owner's name, not by ours."""
+    if isinstance(fault, DataError):
+        flags = ("did you mean --map ", "name it with --map ")
+        fault = fault.rewritten(lambda text: PICKED if text.startswith(flags) else text)
     said = str(fault).replace(str(path), shown)
     return UsageError(said.replace(f'system "{stem_of(path)}"', f'system "{stem_of(Path(shown))}"'))
 
