@@ -471,16 +471,21 @@ def class_table(report: ClassReport) -> ResultTable:
     """Precision, recall and F1 of each class, then the averages."""
     confusion = report.confusion
     rows = [
-        (label, *map(numbers.number, scores), f"{support:,.0f}")
+        (label, *map(_tabled_score, scores), f"{support:,.0f}")
         for label, *scores, support in report.class_frame()[report.shown].iter_rows()
     ]
     for average in AVERAGES:
-        scores = (numbers.number(report.figures[f"{average}_{part}"].value) for part in PARTS)
+        scores = (_tabled_score(report.figures[f"{average}_{part}"].value) for part in PARTS)
         rows.append((f"({average} average)", *scores, f"{confusion.total:,.0f}"))
     title = report.system
     if left_out := report.left_out["classes"]:
         title += f": the most frequent and the worst classes, {left_out:,} of {len(confusion.labels):,} left out"
     return ResultTable(title, ("class", "precision", "recall", "F1", "support"), tuple(rows))
+
+
+def _tabled_score(score: float) -> str:
+    """A score as a column of scores has it, all with as many decimals."""
+    return f"{score:.4f}" if math.isfinite(score) else numbers.number(score)
 
 
 def region_of(evaluations: Sequence[Evaluation]) -> tuple[float, float]:
