@@ -169,7 +169,9 @@ def test_the_demo_tells_its_story_and_writes_a_page_and_logs(folder: Path) -> No
         f"{tokens}-{condition}.jsonl" for tokens in ("words", "phones", "mixed") for condition in ("clean", "noisy")
     }
     assert {path.name for path in (folder / "logs").iterdir()} == names
-    assert "A museum guide that may say it does not understand" in (folder / "page.html").read_text()
+    page = (folder / "page.html").read_text()
+    assert "A museum guide that may say it does not understand" in page
+    assert page.count(">ranking skill</th>") == 2, "a leaderboard for each condition"
 
 
 def test_the_demo_prints_at_most_forty_lines_of_eighty_characters(folder: Path) -> None:

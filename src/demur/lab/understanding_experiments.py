@@ -657,6 +657,7 @@ def of_demonstration(found: Demonstration) -> Presentation:
     choice, noisy = found.choice, found.comparisons["noisy"]
     evaluation = next(one for one in noisy.evaluations if one.system == choice.system)
     shown = {name: presentation.of_comparison(one) for name, one in found.comparisons.items()}
+    without_board = {name: replace(one, title=DEMO_TITLES[name], tables=one.tables[1:]) for name, one in shown.items()}
     chosen = replace(presentation.of_choice(choice, evaluation), title="The threshold for noisy questions")
     plot = drawing(f"{presentation.COMPARED}.comparison_chart", noisy, region=None, choices=(choice,))
     return Presentation(
@@ -673,8 +674,8 @@ def of_demonstration(found: Demonstration) -> Presentation:
         notes=found.notes,
         signatures=(*shown["clean"].signatures, *shown["noisy"].signatures),
         appendix=(
-            replace(shown["noisy"], title=DEMO_TITLES["noisy"], figures=shown["noisy"].figures_but("comparison")),
-            replace(shown["clean"], title=DEMO_TITLES["clean"]),
+            replace(without_board["noisy"], figures=shown["noisy"].figures_but("comparison")),
+            without_board["clean"],
             chosen,
         ),
     )
