@@ -1,6 +1,7 @@
 """The interactive plot in a real browser: dragged, stepped, typed into, touched, and read."""
 
 import re
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -222,6 +223,22 @@ def test_of_many_systems_of_one_error_rate_the_script_names_no_best_and_no_worst
     live.locator("[data-part=typed]").fill("100")
     live.locator("[data-part=typed]").press("Enter")
     live.locator("[data-part=said]", has_text="every system answers 0 of 100 wrongly").wait_for()
+
+
+def test_the_script_says_too_for_which_systems_no_threshold_is_recommended(open_page):
+    rows = [*answers("base", accuracy=0.6, seed=0), *answers("better", accuracy=0.8, seed=1)]
+    found = compare(responses(rows), replicates=60)
+    base, better = (threshold_by_error(one.sample, 0.1, name=one.name) for one in found.evaluations)
+    choices = [replace(base, threshold=np.nan, nonreturn=1.0), better]
+    whole = explorer_page(explorer_document(found.evaluations, found, choices=choices))
+    still, live = open_page(java_script_enabled=False), open_page()
+    for page in (still, live):
+        page.set_content(whole)
+    live.locator(".explorer-alive").wait_for()
+    sentences = [plain(page.locator("[data-part=said]").inner_text()) for page in (still, live)]
+    assert sentences[0] == sentences[1]
+    assert sentences[0].startswith("At the recommended thresholds, better withholds ")
+    assert sentences[0].endswith(" No threshold is recommended for base.")
 
 
 def test_a_share_that_ties_put_out_of_reach_is_told_with_the_cutoff_below(open_page):

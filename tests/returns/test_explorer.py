@@ -1,4 +1,6 @@
 import json
+import re
+from dataclasses import replace
 from itertools import pairwise
 
 import numpy as np
@@ -28,7 +30,7 @@ from demur.returns.explorer import (
 )
 from demur.returns.table import responses
 from demur.returns.tally import Tally
-from demur.returns.threshold import cost_path
+from demur.returns.threshold import cost_path, threshold_by_error
 
 EVIL = '</script><script>alert("x")</script>'
 
@@ -292,6 +294,21 @@ def test_at_the_recommended_thresholds_of_many_systems_the_shares_withheld_are_t
     assert said.endswith(f"; {points[0]['name']} withholds the least, 0 %, and {points[-1]['name']} the most, 70 %.")
     level = [{**point, "nonreturn": 0.25} for point in points]
     assert operating_sentence(document, level).endswith("; each withholds 25 %.")
+
+
+def test_a_system_without_a_recommended_threshold_is_said_to_have_none(clear):
+    choices = [
+        threshold_by_error(one.sample, most, name=one.name)
+        for one, most in zip(clear.evaluations, (0.0, 0.1), strict=True)
+    ]
+    nothing = replace(choices[0], threshold=np.nan, nonreturn=1.0)
+    document = explorer_document(clear.evaluations, clear, choices=[nothing, choices[1]])
+    said = operating_sentence(document, first_readings(document))
+    assert re.fullmatch(
+        r"At the recommended thresholds, better withholds [\d.]+ % and answers \d+ of 400 wrongly \([\d.]+ %\)\. "
+        r"No threshold is recommended for base\.",
+        said,
+    )
 
 
 def test_a_share_that_none_can_reach_moves_to_where_the_first_starts_and_later_ones_are_named(evaluations):

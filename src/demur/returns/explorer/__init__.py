@@ -439,6 +439,8 @@ def operating_sentence(document: Mapping[str, Any], points: Sequence[Mapping[str
     how much the cutoffs there are withhold.
     """
     sizes = {one["name"]: one["n"] for one in document["systems"]}
+    none = [one["name"] for one in points if one["threshold"] is None] if document["advised"] else []
+    points = [one for one in points if one["name"] not in none]
     far = [one for one in points if is_out_of_reach(one, document["at"], sizes[one["name"]])]
     tied = [] if document["advised"] else far
     inputs = "" if tied else f" of {count(points[0]['returned'] + points[0]['withheld'])}"
@@ -467,12 +469,20 @@ def operating_sentence(document: Mapping[str, Any], points: Sequence[Mapping[str
     if document["advised"]:
         if len(points) <= MOST_NAMED:
             counts = listed([_advised_words(one, "" if place else inputs) for place, one in enumerate(points)])
-        return f"At the recommended thresholds, {counts}."
+        return f"At the recommended thresholds, {counts}.{_without_advice(none)}"
     floors = {one["name"]: (one["total"] - one["returned"][0]) / one["total"] for one in document["systems"]}
     late = [f"{name} {percent(floor)}" for name, floor in floors.items() if floor > document["at"] + 1e-9]
     more = f" More is withheld by the system itself: {listed(late)}." if late else ""
     lead = f"Withholding {percent(document['at'])} of the inputs"
     return f"{lead}, {counts}.{_reached(tied)}{more}{_shown_better(document, points, rate_of)}"
+
+
+def _without_advice(names: Sequence[str]) -> str:
+    """The systems that would return nothing: for them no threshold is recommended."""
+    if not names:
+        return ""
+    named = listed(names) if len(names) <= MOST_NAMED else f"{names[0]} and {len(names) - 1} more"
+    return f" No threshold is recommended for {named}."
 
 
 def _share_words(points: Sequence[Mapping[str, Any]]) -> str:

@@ -1,7 +1,7 @@
 // The interactive error-return plot. Everything is reckoned here from the document that views/explorer.py makes: exact
 // counts at each system's cutoffs, its cost path, and where one system is shown better than another.
 import { count, listed, number, percent, tabledPercent, thresholdText, unbroken } from "./explorer_numbers.js";
-import { leading, placeAtShare, placeOf, prepared, reading, stretchAt } from "./explorer_reading.js";
+import { extremes, leading, placeAtShare, placeOf, prepared, rateOf, reading, stretchAt } from "./explorer_reading.js";
 
 const cutoffWords = (threshold) => (threshold === null ? "return nothing" : thresholdText(threshold));
 const clamped = (value, low, high) => Math.min(high, Math.max(low, value));
@@ -12,11 +12,19 @@ const MOST_NAMED = 4;
 function words(facts, state, points) {
   if (state.align === "cost") return costWords(facts, state, points);
   if (state.x === null) return "Nothing is returned.";
-  if (state.align === "advised") return `At the recommended thresholds, ${errorWords(state, points, [])}.`;
+  if (state.align === "advised") return advisedWords(state, points);
   if (state.align === "threshold") return `At a threshold of ${cutoffWords(state.x)}, ${errorWords(state, points, [])}.`;
   const tied = points.filter((point) => point.tied);
   const lead = `Withholding ${percent(state.x)} of the inputs, ${errorWords(state, points, tied)}.`;
   return `${lead}${reachedWords(tied)}${lateWords(facts, state)}${shownBetter(facts, state, points, tied)}`;
+}
+
+// A system that would return nothing is one for which no threshold is recommended.
+function advisedWords(state, points) {
+  const none = points.filter((point) => point.threshold === null).map((point) => point.name);
+  const named = none.length <= MOST_NAMED ? listed(none) : `${none[0]} and ${none.length - 1} more`;
+  const rest = none.length ? ` No threshold is recommended for ${named}.` : "";
+  return `At the recommended thresholds, ${errorWords(state, points.filter((point) => point.threshold !== null), [])}.${rest}`;
 }
 
 function errorWords(state, points, tied) {
@@ -54,15 +62,6 @@ function reachedWords(tied) {
   const told = tied.map((one) => `${one.name} ${percent(one.nonreturn)} (${percent(one.error)} wrong)`);
   const named = told.length <= MOST_NAMED ? listed(told) : `${told[0]} and ${told.length - 1} more`;
   return ` Ties leave no threshold there: these rates return tied answers at random, and the next threshold withholds less: ${named}.`;
-}
-
-const rateOf = (point, tied) => (tied.length ? point.error_at_share : point.error);
-
-function extremes(points, tied) {
-  return [
-    points.reduce((least, one) => (rateOf(one, tied) < rateOf(least, tied) ? one : least)),
-    points.reduce((most, one) => (rateOf(one, tied) > rateOf(most, tied) ? one : most)),
-  ];
 }
 
 function lateWords(facts, state) {

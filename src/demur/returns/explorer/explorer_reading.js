@@ -88,3 +88,13 @@ function regionOf(system, state) {
     wrong: between(system.wrong),
   };
 }
+
+// The error rate that sentences compare: where ties keep a system from a share, that at the share itself.
+export const rateOf = (point, tied) => (tied.length ? point.error_at_share : point.error);
+
+export function extremes(points, tied) {
+  return [
+    points.reduce((least, one) => (rateOf(one, tied) < rateOf(least, tied) ? one : least)),
+    points.reduce((most, one) => (rateOf(one, tied) > rateOf(most, tied) ? one : most)),
+  ];
+}
