@@ -42,9 +42,9 @@ def calibration_sentence(one: Calibration) -> str:
     if one.given is None:
         off = f"{one.system}: confidences are scores, not probabilities"
     else:
-        side = "too sure of itself" if one.bias > 0 else "less sure than it could be"
+        side = "too high" if one.bias > 0 else "too low"
         off = f"{one.system}: confidences are off by {percent(one.before['ece'].value)} on average (ECE)"
-        off += f"; on the whole it is {side}, by {percent(abs(one.bias))}" if abs(one.bias) >= 0.005 else ""
+        off += f"; on the whole they are {side}, by {100 * abs(one.bias):.1f} points" if abs(one.bias) >= 0.005 else ""
     if one.chosen is None:
         return f"{off}. Whether recalibrating would help is unknown: {one.why}."
     after = f"{one.chosen.name} leaves {_percent(one.after['ece'])}"
