@@ -241,6 +241,17 @@ def test_the_script_says_too_for_which_systems_no_threshold_is_recommended(open_
     assert sentences[0].endswith(" No threshold is recommended for base.")
 
 
+@pytest.mark.parametrize("systems", [12, 13])
+def test_the_table_of_a_dozen_systems_is_open_where_it_leads_a_page_and_that_of_more_scrolls(open_page, systems):
+    logs = [answers(f"s{place:02d}", accuracy=0.7, seed=place, n=30) for place in range(systems)]
+    found = compare(responses([row for log in logs for row in log]), replicates=50)
+    content = explorer_html(explorer_document(found.evaluations, found), picture=False)
+    page = open_page()
+    page.set_content(f'<style>{PAGE_STYLE}{STYLE}</style><section class="lead">{content}</section>')
+    hidden = page.get_by_role("region", name="At the operating point").evaluate("e => e.scrollHeight - e.clientHeight")
+    assert (hidden > 5) == (systems > 12)
+
+
 def test_a_share_that_ties_put_out_of_reach_is_told_with_the_cutoff_below(open_page):
     rows = [*answers("base", accuracy=0.6, seed=0), *answers("better", accuracy=0.8, seed=1)]
     said = [{**row, "confidence": round(row["confidence"] * 4) / 4} for row in rows]
