@@ -139,7 +139,7 @@ def _many_systems(
         title=verdicts.comparison_title(comparison),
         subtitle=[
             sizes,
-            f"baseline in black with its {percent(comparison.level)} band, first by rank in colour, others grey",
+            f"baseline in black with its {percent(comparison.level)} band, the first by rank named, others pale grey",
             *strip,
             *([words.choice_rates(choices[0])] if len(choices) == 1 else []),
             *facts,

@@ -67,7 +67,7 @@ RATE_NAMES = {
 }
 """What tooltips call the rates."""
 
-MANY = "baseline in black, first by rank in colour, others grey"
+MANY = "baseline in black, the first by rank named, others pale grey"
 """What a figure of many compared systems says of its lines."""
 
 DEVIATE_TICKS = (0.001, 0.005, 0.02, 0.05, 0.1, 0.2, 0.4, 0.6, 0.8, 0.9, 0.95, 0.98, 0.995, 0.999)
