@@ -4,7 +4,7 @@ from functools import cache
 
 import pytest
 
-from commands import run_in
+from commands import log, run_in
 from payloads import COMMANDS, PAYLOADS, write_logs
 
 PAGES = [name for name in COMMANDS if name not in ("validate", "threshold")]
@@ -46,12 +46,16 @@ def test_a_page_runs_nothing_that_a_name_says_and_draws_its_figures(open_page, l
     assert (PAYLOADS["an image"] if name != "compare" else END_OF_NAMES) in text
 
 
-def test_tooltips_take_names_that_end_in_a_backslash_or_a_tab(open_page, link_to):
+@pytest.mark.parametrize("name", ["ends in \\", "ends in\t"])
+def test_tooltips_take_names_that_end_in_a_backslash_or_a_tab(open_page, tmp_path, name):
+    log(tmp_path / "log.jsonl", n=20, system=[name] * 20, kind=["a", "b"] * 10)
+    asked = ("score", "log.jsonl", "--by", "kind", "--replicates", "50", "-o", "score.html")
+    assert run_in(tmp_path, *asked).returncode == 0
     page = open_page()
-    page.goto(link_to("score"))
+    page.goto((tmp_path / "score.html").as_uri())
     drawn(page)
     point = page.locator(".chart svg g.mark-symbol.role-mark path[aria-roledescription=point]").last
     point.scroll_into_view_if_needed()
     point.hover(force=True)
     page.locator("#vg-tooltip-element.visible").wait_for()
-    assert "ends in \\" in page.locator("#vg-tooltip-element").inner_text()
+    assert name.strip() in page.locator("#vg-tooltip-element").inner_text()

@@ -86,7 +86,7 @@ def test_other_readings_have_the_colours_of_the_error_return_plot(sure_ones, kin
     styles = {name: style.colour for name, style in line_styles(sure_ones).items() if style != GREY}
     assert colours == {**styles, f"{12 - len(styles)} others": GREY.colour}
     assert lines["encoding"]["color"]["legend"]["orient"] == "right"
-    assert "others grey" in str(still["title"])
+    assert "others pale grey" in str(still["title"])
 
 
 @pytest.mark.parametrize("kind", ["risk_coverage", "reliability", "roc", "det"])
