@@ -98,7 +98,8 @@ def test_a_number_beyond_all_floats_is_text_outside_columns_of_numbers(tmp_path:
 
 def test_rows_nested_without_end_are_refused(tmp_path: Path) -> None:
     deep = b'{"id": 1, "reference": ' + b"[" * 600 + b"]" * 600 + b', "hypotheses": []}\n'
-    assert "nested too deeply" in refused(tmp_path, "nbest", "lists.jsonl", lists_jsonl=deep)
+    said = refused(tmp_path, "nbest", "lists.jsonl", lists_jsonl=deep)
+    assert "nested too deeply" in said or "must be text, not a list" in said  # Python 3.14 nests deeper
 
 
 @pytest.mark.parametrize("weight", [1e308, 1e-200])

@@ -163,7 +163,7 @@ def test_a_dialogue_without_the_class_is_dropped_and_counted():
     without = [place for place in range(6) if place != 4]
     kept = fit_f_beta(lines(*(ABSENT[place] for place in without)), np.array(OUTCOMES)[without], of="a", replicates=0)
     assert (fitted.n, fitted.dropped) == (5, 1)
-    assert fitted.beta == kept.beta
+    assert fitted.beta.value == kept.beta.value
     assert np.isnan(fitted.predict(lines(*ABSENT))).tolist() == [False] * 4 + [True, False]
 
 

@@ -239,7 +239,7 @@ def test_a_damaged_part_is_named(name: str, damage: Callable[[bytes], bytes], fo
         (b"[]", "Expected `object`, got `array`"),
         (b'{"format": "another"}', r"Invalid enum value 'another' - at `\$\.format`"),
         (b"[" * 100_000, "Expected `object`"),
-        (b'{"x": ' + b"[" * 100_000, "it is nested too deeply"),
+        (b'{"x": ' + b"[" * 100_000, "it is nested too deeply|Input data was truncated"),  # Python 3.14 nests deeper
     ],
 )
 def test_metadata_that_cannot_be_understood_is_refused(held: bytes, words: str, folder: Path) -> None:

@@ -9,11 +9,12 @@ from __future__ import annotations
 import os
 import sqlite3
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 from threading import RLock
 from typing import Any, Literal, NamedTuple
+from weakref import finalize
 
 from demur.errors import DataError, UsageError
 
@@ -75,6 +76,7 @@ class Journal:
             raise DataError("is no folder of judgements", where=str(folder), fix="demur judge LOG begins one")
         self._alone = RLock()
         self._connection = _connect(folder / FILE)
+        finalize(self, self._connection.close)
         try:
             if (version := self._all("PRAGMA user_version")[0][0]) != SCHEMA:
                 why = "was not begun whole" if version == 0 else "was written by another version of demur"
@@ -110,10 +112,6 @@ class Journal:
     def close(self) -> None:
         """Let go of the file."""
         self._connection.close()
-
-    def __del__(self) -> None:
-        with suppress(AttributeError, sqlite3.Error):
-            self._connection.close()
 
     def _all(self, command: str, *values: object) -> list[Any]:
         with self._alone:
@@ -180,10 +178,13 @@ class RepeatedRequest(Exception):
 
 def _connect(path: Path) -> sqlite3.Connection:
     """A connection whose every statement is committed to the disk before it returns."""
+    connection = None
     try:
         connection = sqlite3.connect(path, timeout=30, isolation_level=None, check_same_thread=False)
         connection.execute("PRAGMA journal_mode = WAL")
         connection.execute("PRAGMA synchronous = FULL")
     except sqlite3.Error as fault:
+        if connection is not None:
+            connection.close()
         raise DataError(f"cannot be opened: {fault}", where=str(path)) from None
     return connection

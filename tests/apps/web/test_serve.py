@@ -174,8 +174,9 @@ def other(ending):
 def test_with_a_token_only_those_who_know_it_come_in(other):
     assert other.endswith(f"/?token={TOKEN}")
     bare = other.split("/?")[0]
-    with pytest.raises(HTTPError, match="401"):
+    with pytest.raises(HTTPError, match="401") as refused:
         fetched(f"{bare}/runs.json")
+    refused.value.close()
     assert fetched(f"{bare}/runs.json", Authorization=f"Bearer {TOKEN}")
 
 
@@ -242,8 +243,9 @@ def test_another_user_of_the_machine_can_neither_see_nor_delete_a_run(guarded):
     assert len(token) >= 32
     for path, method in (("/runs.json", "GET"), ("/runs", "GET"), ("/api/runs/first", "DELETE")):
         asked = urllib.request.Request(f"{bare}{path}", headers={"X-Demur": "1"}, method=method)
-        with pytest.raises(HTTPError, match="401"):
+        with pytest.raises(HTTPError, match="401") as refused:
             urllib.request.urlopen(asked, timeout=20)
+        refused.value.close()
     assert b'"first"' in fetched(f"{bare}/runs.json", Authorization=f"Bearer {token}")
 
 

@@ -254,8 +254,10 @@ def expand(item: str | Path) -> list[Path]:
         found = sorted(Path(match) for match in glob.glob(str(item), recursive=True) if Path(match).is_file())
         if found:
             return found
-    rule = "matches no file" if glob.has_magic(str(item)) else "does not exist"
-    raise DataError(rule, where=str(item), fix=_near_misses(path))
+        raise DataError("matches no file", where=str(item), fix=_near_misses(path))
+    with suppress(FileNotFoundError, NotADirectoryError):
+        path.stat()  # what else keeps it from being read, `exists` does not say from Python 3.14 on
+    raise DataError("does not exist", where=str(item), fix=_near_misses(path))
 
 
 def file_and_column(item: str | Path) -> tuple[str | Path, str | None]:
