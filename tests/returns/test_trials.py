@@ -152,7 +152,7 @@ def test_inputs_are_paired_by_a_key_of_several_columns(key):
     one = [row | {"id": k} for k, row in enumerate(pairs())]
     two = [row | {"id": -k} for k, row in enumerate(reversed(pairs()))]
     found = compare({"a": pl.DataFrame(one), "b": pl.DataFrame(two)}, pair_by=key, **FAST)
-    assert found.note == "paired by id on 40 inputs"
+    assert found.note == "paired by question and option on 40 inputs"
     assert found.pairs[0].area.value == 0
 
 

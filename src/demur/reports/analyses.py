@@ -53,7 +53,6 @@ from demur.returns.judging import uneven_orders
 from demur.returns.recalibration import Calibration, calibration
 from demur.returns.slices import SliceDifference, SliceDifferences, Untested, slice_columns, slice_differences
 from demur.returns.table import (
-    BY_ROW,
     Reading,
     Responses,
     confidence_column,
@@ -544,7 +543,7 @@ def _analyse_answers(responses: Responses, options: ReportOptions, omissions: Om
         plain = responses.frame.select(name for name in (*JUDGED, STRATUM, DEPLOYED) if name in responses.frame.columns)
         answers = replace(responses, frame=plain)  # texts and slices would be put in order with the rows
         if options.pair_by:  # as it was asked for, or not at all
-            compared = compare(answers, matched=True, by_row=options.pair_by == BY_ROW, **settings)
+            compared = compare(answers, matched=True, pair_by=options.pair_by, **settings)
         else:
             compared = omissions.attempt("comparison", lambda: paired_if_possible(compare, answers, settings))
     if compared is not None and not any(compared.dropped.values()):

@@ -50,15 +50,16 @@ def pair(
     systems: tuple[str, ...] | None = None,
     matched: bool = False,
     unpaired: bool = False,
-    by_row: bool = False,
+    pair_by: tuple[str, ...] = (),
 ) -> Pairing:
     """Brings the responses of two or more systems together by id.
 
     Ids must be the same in all systems; `matched` keeps those that are. Without ids, or with `unpaired`, each
-    system's rows stand on their own. The order of the rows in the files matters only where ids are places of rows,
-    `by_row`: then systems must have as many rows and the same targets. An input that nothing judges in one system is
-    left out of all.
+    system's rows stand on their own. `pair_by` are the columns that the ids were made of, if any. The order of the rows
+    in the files matters only where it is `BY_ROW`, so that ids are places: then systems must have as many rows and the
+    same targets. An input that nothing judges in one system is left out of all.
     """
+    by_row = pair_by == BY_ROW
     names = tuple(dict.fromkeys(systems if systems is not None else responses.systems))
     frames = {name: responses.of(name).frame for name in names}
     if len(names) < 2:
@@ -75,7 +76,7 @@ def pair(
     frames, note = _without_unjudged(frames, left_out)
     if any(are_repeated(frame["id"]) for frame in frames.values()):
         paired = _pair_trials(frames, matched=matched)
-        return replace(paired, note=f"{paired.note}{note}")
+        return replace(paired, note=f"{_named_key(paired.note, pair_by)}{note}")
     alignment = align({name: frame["id"] for name, frame in frames.items()}, matched=matched)
     ids = frames[names[0]]["id"].gather(alignment.places[names[0]])
     _refuse_other_targets(frames, ids, alignment.places, by_row=by_row)
@@ -83,8 +84,13 @@ def pair(
     for name, frame in frames.items():
         others = frame.drop("id", "target", "prediction", strict=False)  # labels are only looked at to pair the rows
         aligned[name] = gathered(others, alignment.places[name]).insert_column(0, ids)
-    how = alignment.note.replace("by id", "by row", 1) if by_row else alignment.note
+    how = _named_key(alignment.note, pair_by)
     return Pairing(aligned, paired=True, note=f"{how}{note}", dropped=alignment.dropped)
+
+
+def _named_key(note: str, pair_by: tuple[str, ...]) -> str:
+    """What is said of pairing, with the columns that stand for the id."""
+    return note.replace("by id", f"by {' and '.join(pair_by)}", 1) if pair_by else note
 
 
 def _without_unjudged(

@@ -326,7 +326,7 @@ def compare(
     systems: tuple[str, ...] | None = None,
     matched: bool = False,
     unpaired: bool = False,
-    by_row: bool = False,
+    pair_by: tuple[str, ...] = (),
     at: float = 0.2,
     level: float = 0.95,
     region: tuple[float, float] = EVERYWHERE,
@@ -352,7 +352,7 @@ def compare(
     if margin is not None and not 0 < margin < 1:
         raise UsageError(f"a margin is a difference of rates between 0 and 1, such as 0.01; got {margin:g}")
     if isinstance(answers, Responses):
-        answers = pair(answers, systems=systems, matched=matched, unpaired=unpaired, by_row=by_row)
+        answers = pair(answers, systems=systems, matched=matched, unpaired=unpaired, pair_by=pair_by)
     together = RowsTogether(answers) if isinstance(answers, Pairing) else answers
     del answers  # with its texts, which take most of the room
     check_level(level)

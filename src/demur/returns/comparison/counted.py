@@ -493,7 +493,7 @@ def compare_logs(
             found = compare(together, step=step, **asked)
     if counted is None:
         judged = read_by_confidence(data, reading, confidences)
-        pairing: dict[str, Any] = {"matched": matched, "unpaired": unpaired, "by_row": reading.pair_by == BY_ROW}
+        pairing: dict[str, Any] = {"matched": matched, "unpaired": unpaired, "pair_by": reading.pair_by}
         found = compare(judged, systems=systems, step=step, **pairing, **asked)
         notes, warnings = judged.notes, judged.warnings
     notes = (*found.notes, *heap_notes(found.evaluations), *notes)
