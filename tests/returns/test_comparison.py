@@ -429,6 +429,19 @@ def test_errors_that_nothing_answered_could_make_are_not_compared():
     assert pair_table(found).rows[0][2] == "a better (right answers)"
 
 
+def test_a_system_that_is_better_in_right_answers_alone_is_said_to_be_better():
+    """Confidences say nothing, so a makes as many errors as b where both answer; b withholds 40 % by itself."""
+    rows = (made_up(name, 600, seed=seed, skill=0.0, withheld=aside) for seed, (name, aside) in enumerate(BOTH))
+    pair = compare(table(*rows), replicates=60, measures={}).pairs[0]
+    assert (pair.fewer_errors, pair.more_right, pair.verdict) == (None, "a", "a better")
+    more = "no significant difference in errors, but more right answers"
+    assert verdicts.pair_sentences(pair)[0].startswith(f"a is better than b overall: {more}. AUGRC")
+    assert verdicts.pair_title(pair) == "a is better than b overall"
+
+
+BOTH = (("a", 0.0), ("b", 0.4))
+
+
 def test_two_silent_systems_are_not_compared_at_all():
     rows = made_up("a", 40, seed=1)
     pair = one_pair(silent(rows, "a"), silent(rows, "b"))

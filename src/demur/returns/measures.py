@@ -93,7 +93,7 @@ class ErrorAtNonreturn(SweepMeasure):
         end = self.x if self.to is None else self.to
         if not 0 <= self.x <= end <= 1:
             got = f"{self.x:g}" if self.to is None else f"{self.x:g} to {end:g}"
-            raise UsageError(f"a non-return rate lies in [0, 1], such as 0.2, and a range rises; got {got}")
+            raise UsageError(f"at_nonreturn takes a rate within [0, 1], such as 0.2, or a rising range; got {got}")
 
     def finish(self, totals: Sweep) -> Array:
         """The curve at x; undefined left of where the curve starts."""

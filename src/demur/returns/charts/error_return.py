@@ -398,7 +398,7 @@ def difference_chart(pair: PairComparison) -> Any:
     cross = f" The curves cross at {', '.join(crossings)}." if crossings else ""
     return finished(
         alt.layer(*layers, width=WIDTH, height=HEIGHT),
-        title=_difference_title(pair),
+        title=verdicts.pair_title(pair),
         subtitle=[
             f"n = {pair.n:,} inputs, {'paired by input' if pair.paired else 'unpaired'}",
             f"{percent(pair.overall.level)} band for all rates at once",
@@ -410,15 +410,6 @@ def difference_chart(pair: PairComparison) -> Any:
         f"{'; '.join(parts) or 'the band holds zero everywhere'}.{cross}",
         table=table,
     )
-
-
-def _difference_title(pair: PairComparison) -> str:
-    """The verdict; that nothing is shown holds of the area alone where a part of the figure is tinted."""
-    title = verdicts.pair_title(pair)
-    if not pair.intervals or pair.better is not None or pair.verdict in ("crossing", "equivalent"):
-        return title
-    start, stop = pair.overall.range
-    return f"{title} {'overall' if pair.whole is None else f'over {percent(start)} to {percent(stop)} non-return'}"
 
 
 def _ground(pair: PairComparison, domain: tuple[float, float]) -> tuple[list[Any], list[Any]]:

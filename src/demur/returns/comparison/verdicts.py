@@ -39,7 +39,7 @@ def pair_title(pair: PairComparison) -> str:
     if pair.verdict == "equivalent":
         return f"{pair.a} and {pair.b} are equivalent within {percent(pair.margin or 0.0)}"
     if pair.better is None:
-        return f"No significant difference between {pair.a} and {pair.b}"
+        return f"No significant difference between {pair.a} and {pair.b}{_scope(pair)}"
     better, worse = _named(pair, pair.better)
     if dominates(pair):
         return f"{better} dominates {worse}{_scope(pair).removeprefix(' overall')}"
@@ -88,7 +88,7 @@ def _leader_crossings(comparison: Comparison) -> list[str]:
     if not crossing:
         return []
     others = _few_names(sorted(name for names in crossing for name in names))
-    return [f"Whether {first} or {others} makes fewer errors depends on how much is withheld."]
+    return [f"Whether {first} makes fewer errors than {others} depends on how much is withheld."]
 
 
 def _leaders(comparison: Comparison, prefix: str = "") -> str:
@@ -147,6 +147,9 @@ def _counted_sides(sides: Mapping[str, Sequence[str]], baseline: str) -> str:
         (f"{len(names):,}", kind, "is" if len(names) == 1 else "are") for kind, names in sides.items() if names
     )
     count, kind, verb = first
+    if not others:
+        whole, kind = ("None", kind.removeprefix("not ")) if kind.startswith("not ") else ("Each", kind)
+        return f"{whole} of the {total:,} other systems is {kind} {baseline}"
     lead = f"{count} of {total:,} other systems {verb} {kind} {baseline}"
     return "; ".join([lead, *(f"{count} {verb} {kind.rpartition(' ')[0]}" for count, kind, verb in others)])
 
@@ -165,14 +168,13 @@ def area_range(comparison: Comparison) -> list[str]:
     ]
     if not odd:
         return []
-    starts, stop = {start for start, _ in odd}, min(stop for _, stop in odd)
+    (first, last), stop = (end(start for start, _ in odd) for end in (min, max)), min(stop for _, stop in odd)
     if stop < 1:
-        over = f"over {percent(max(starts))} to {percent(stop)} non-return"
+        over = f"over {percent(last)} to {percent(stop)} non-return"
         return [f"Differences are mean error rates {over}; AUGRC is that over all non-return rates."]
-    start = (
-        f"from {percent(max(starts))} non-return on" if len(starts) == 1 else f"from up to {percent(max(starts))} on"
-    )
-    return [f"Differences are taken where both answer, {start}; AUGRC is the whole area."]
+    start = f"at {percent(last)}" if first == last else f"between {percent(first)} and {percent(last)}"
+    both = f"the non-return rates at which both systems answer, which start {start}"
+    return [f"Differences cover {both}; AUGRC covers all rates."]
 
 
 def _silent_systems(comparison: Comparison) -> list[str]:
@@ -237,6 +239,10 @@ def _overall(pair: PairComparison) -> str:
     if pair.verdict == "equivalent" and pair.equivalence is not None:
         within = f"within {percent(pair.equivalence.margin)} (two one-sided tests, {p_value(pair.equivalence.p)})"
         return f"{pair.a} and {pair.b} are equivalent{region} {within}. {test}."
+    if pair.better is not None:
+        one, two = _named(pair, pair.better)
+        answers = "no significant difference in errors, but more right answers"
+        return f"{one} is better than {two}{region or ' overall'}: {answers}. {test}."
     return f"No significant difference between {pair.a} and {pair.b}{region or ' overall'}. {test}."
 
 
