@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from pathlib import Path
 from string import Template
 from typing import TypeVar
@@ -78,6 +79,7 @@ def page(found: Found, run: Run, former: str = "") -> str:
     }
     given = {
         "version": __version__,
+        "date": f"{datetime.now(UTC):%Y-%m-%d}",
         "command": run.command,
         "simulations": f"{run.simulations:,}",
         "replicates": f"{run.replicates:,}",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from pathlib import Path
 from string import Template
 
@@ -83,6 +84,7 @@ def page(found: Found, run: GoldRun) -> str:
     rows = list(rows_of(found))
     given = {
         "version": __version__,
+        "date": f"{datetime.now(UTC):%Y-%m-%d}",
         "command": run.command,
         "studies": f"{run.studies:,}",
         "replicates": f"{run.replicates:,}",
