@@ -204,7 +204,7 @@ def test_reports_pair_as_they_are_asked_to(named_logs):
     columns = {"question": pl.int_range(120), "target": pl.lit("a"), "prediction": pl.lit("a")}
     keyed = {name: log.drop("id").with_columns(**columns) for name, log in named_logs.items()}
     notes = [demur.report(keyed, pair_by=by, replicates=50).to_dict()["notes"] for by in ("question", "row")]
-    assert "paired by id on 120 inputs" in notes[0]
+    assert "paired by question on 120 inputs" in notes[0]
     assert "paired by row on 120 inputs" in notes[1]
     with pytest.raises(DataError, match="nothing"):
         demur.report(keyed, pair_by="nothing")

@@ -93,7 +93,7 @@ def test_a_share_that_ties_put_out_of_reach_gives_the_cutoff_below_and_the_mixtu
 
 @pytest.mark.parametrize(("x", "to"), [(-0.1, None), (1.1, None), (0.5, 0.4), (0.5, 1.5), (float("nan"), None)])
 def test_rates_outside_their_range_are_refused(x, to):
-    with pytest.raises(UsageError, match=r"non-return rate lies in \[0, 1\]"):
+    with pytest.raises(UsageError, match=r"at_nonreturn takes a rate within \[0, 1\]"):
         ErrorAtNonreturn(x, to)
 
 
