@@ -361,14 +361,17 @@ def test_killed_five_times_under_load_nothing_acknowledged_is_lost_or_doubled(tm
     (folder / "echo.py").write_text("def answer(conversation):\n    return 'Yes.'\n", encoding="utf-8")
     people: list[Talker] = []
     chance, port = random.Random(1), 0
-    for _ in range(6):
+    for kills in range(6):
         with Served(folder, port) as served:
             port = served.port
             people = people or [Talker(served, f"talker-{number}") for number in range(4)]
             threads = [threading.Thread(target=one.talk, args=[served]) for one in people]
             for thread in threads:
                 thread.start()
-            threads[0].join(0.3 + 0.3 * chance.random())
+            busy = 2 * kills + 2
+            while any(len(one.acknowledged) < busy for one in people) and all(one.is_alive() for one in threads):
+                threads[0].join(0.02)
+            threads[0].join(0.3 * chance.random())
             assert all(thread.is_alive() for thread in threads)
         for thread in threads:
             thread.join()
