@@ -11,16 +11,16 @@ from demur.core.show import pictures
 from demur.core.show.charts import BASELINE, GREY, chart_table, spec_of
 from demur.core.show.numbers import percent
 from demur.returns.charts.comparison import (
-    MOST_STYLED,
     comparison_chart,
     forest_chart,
     line_styles,
     pair_matrix_chart,
 )
+from demur.returns.charts.error_return import MOST_STYLED
 from demur.returns.comparison.compare import compare
 from demur.returns.curves import outline
 from demur.returns.explorer import explorer_document
-from demur.returns.presentation import of_comparison
+from demur.returns.presentation import of_comparison, of_scores
 from demur.returns.threshold import threshold_by_error
 from reference.answers import made_up, table
 
@@ -87,6 +87,16 @@ def test_other_readings_have_the_colours_of_the_error_return_plot(sure_ones, kin
     assert colours == {**styles, f"{12 - len(styles)} others": GREY.colour}
     assert lines["encoding"]["color"]["legend"]["orient"] == "right"
     assert "others pale grey" in str(still["title"])
+
+
+@pytest.mark.parametrize("kind", ["error_return", "risk_coverage", "reliability", "roc", "det"])
+def test_of_many_scored_systems_the_first_and_the_lowest_curves_are_in_colour(sure_ones, kind):
+    spec = spec_of(of_scores(sure_ones.evaluations).chosen([kind])[kind]())
+    (lines,) = (one for one in spec["layer"] if "strokeDash" in one["encoding"])
+    areas = {one.name[-6:-4]: one.figures["augrc"].value for one in sure_ones.evaluations}
+    lowest = sorted(areas, key=areas.__getitem__)[:3]
+    assert lines["encoding"]["color"]["scale"]["domain"] == [*dict.fromkeys([*areas][:1] + lowest), "8 others"]
+    assert "in colour: the lowest curves; others pale grey" in str(spec["title"])
 
 
 @pytest.mark.parametrize("kind", ["risk_coverage", "reliability", "roc", "det"])

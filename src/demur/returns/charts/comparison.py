@@ -36,6 +36,7 @@ from demur.core.show.html import evenly
 from demur.core.show.numbers import inputs, percent, shorten, with_interval
 from demur.returns import words
 from demur.returns.charts.error_return import (
+    MOST_STYLED,
     band_layer,
     curve_axes,
     curve_table,
@@ -52,9 +53,6 @@ from demur.returns.comparison.compare import Comparison
 from demur.returns.comparison.contrasts import Standing
 from demur.returns.evaluate import Evaluation
 from demur.returns.threshold import Choice
-
-MOST_STYLED = 1 + len(OTHERS)
-"""Systems up to which each has a line of its own style; of more the baseline and the leaders have, others are grey."""
 
 LEAST_LEADERS, MOST_LEADERS = 3, 5
 BAND_POINTS = 34

@@ -7,12 +7,14 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal, TypeVar
 
+import numpy as np
 import polars as pl
 
 from demur.core.io.columns import nearest
 from demur.core.show.charts import (
     HEIGHT,
     LETTER,
+    OTHERS,
     WIDTH,
     Corner,
     Plot,
@@ -22,6 +24,7 @@ from demur.core.show.charts import (
     hover_layer,
     inline,
     line_channels,
+    lines_of_many,
     placed_labels,
     plot_size,
     rate_axis,
@@ -51,8 +54,17 @@ MARKS = {"x": pl.Float64, "y": pl.Float64, "text": pl.String}
 MOST_BANDS = 4
 """Systems up to which bands are drawn unless asked for: more of them hide each other."""
 
+MOST_STYLED = 1 + len(OTHERS)
+"""Systems up to which each has a line of its own style; of more a few have, and the others are grey."""
+
+LOWEST = 3
+"""Curves in colour beside the first, of many that were not compared."""
+
 MOST_POINTS, MOST_DRAWN = 200, 8000
 """Points of a curve that is drawn with many others, and of all of them, which are most of what a page weighs."""
+
+MANY = "black: the first system; in colour: the lowest curves; others pale grey"
+"""What a figure of many systems that were not compared says of its lines."""
 
 PANEL = 135
 
@@ -134,7 +146,9 @@ class _Look:
 
 
 def _chart(ordered: Sequence[Drawn], look: _Look) -> Any:
-    banded = _banded(ordered, look)
+    banded, styled = _banded(ordered, look), ordered
+    if look.labels is None and len(ordered) > MOST_STYLED:
+        styled = lowest_curves(ordered)
     names = [one.name for one in ordered]
     table = curve_table(ordered)
     band_rows = None
@@ -151,9 +165,9 @@ def _chart(ordered: Sequence[Drawn], look: _Look) -> Any:
     layers = [
         *region_layer(look.region, domain),
         *([band_layer(names, band_rows)] if band_rows is not None else []),
-        *_lines(ordered, look, domain),
-        *cutoff_layer(ordered),
-        *start_layer(ordered, intervals=look.bands != "none"),
+        *_lines(ordered, look, domain, [one.name for one in styled]),
+        *cutoff_layer(styled),
+        *start_layer(styled, intervals=look.bands != "none"),
         *mark_layers(promises, points, domain, look.crossings),
         hover_layer(pl.concat([_hover_rows(one) for one in ordered]), "nonreturn", "error"),
     ]
@@ -166,7 +180,8 @@ def _chart(ordered: Sequence[Drawn], look: _Look) -> Any:
         alt.layer(*layers, width=WIDTH, height=HEIGHT),
         title=title,
         subtitle=[
-            *words.subtitle(ordered, look.region, bands=bands, left_out=look.left_out, crossings=crossings),
+            *words.subtitle(styled, look.region, bands=bands, left_out=look.left_out, crossings=crossings),
+            *([MANY] if len(styled) < len(ordered) else []),
             *([words.choice_rates(look.choices[0])] if len(look.choices) == 1 else []),
             *look.facts,
         ],
@@ -183,6 +198,16 @@ def baseline_first(evaluations: Sequence[T], baseline: str | None = None) -> lis
     if baseline is not None and baseline not in names:
         raise UsageError(f'there is no system "{baseline}" to be the baseline ({nearest(baseline, names)})')
     return sorted(evaluations, key=lambda one: one.name != (names[0] if baseline is None else baseline))
+
+
+def lowest_curves(evaluations: Sequence[T]) -> list[T]:
+    """The first of many systems, and those of which the area under the curve is least, as far as it reaches."""
+
+    def area(one: T) -> float:
+        return float(np.trapezoid(one.curve.error, one.curve.nonreturn)) if one.curve.floor < 1 else math.inf
+
+    lowest = sorted(evaluations, key=area)[:LOWEST]
+    return [evaluations[0], *(one for one in lowest if one is not evaluations[0])]
 
 
 def curve_table(evaluations: Sequence[Drawn]) -> pl.DataFrame:
@@ -212,7 +237,10 @@ def curve_axes(domain: tuple[float, float]) -> tuple[Any, Any]:
     )
 
 
-def _lines(ordered: Sequence[Drawn], look: _Look, domain: tuple[float, float]) -> list[Any]:
+def _lines(ordered: Sequence[Drawn], look: _Look, domain: tuple[float, float], styled: Sequence[str]) -> list[Any]:
+    if len(styled) < len(ordered):
+        others = len(ordered) - len(styled)
+        return lines_of_many(styled, others, curve_axes(domain), "right", alt.Order("nonreturn:Q"))
     kinds = reference_names(ordered[0].name) if look.references else ()
     names = [one.name for one in ordered]
     corner: Corner = "right" if look.labels is None and len(names) > MOST_BANDS else "top-right"

@@ -36,8 +36,15 @@ from demur.core.stats.calibration import Reliability
 from demur.core.stats.intervals import Figure
 from demur.core.stats.sweep import ratio
 from demur.errors import UsageError
-from demur.returns.charts.comparison import MOST_STYLED, coloured_systems
-from demur.returns.charts.error_return import Texts, baseline_first, tooltip_rows
+from demur.returns.charts.comparison import coloured_systems
+from demur.returns.charts.error_return import (
+    MANY,
+    MOST_STYLED,
+    Texts,
+    baseline_first,
+    lowest_curves,
+    tooltip_rows,
+)
 from demur.returns.comparison.compare import Comparison
 from demur.returns.curves import AXES, Curve, curve
 from demur.returns.evaluate import Evaluation
@@ -67,7 +74,7 @@ RATE_NAMES = {
 }
 """What tooltips call the rates."""
 
-MANY = "baseline in black, the first by rank named, others pale grey"
+MANY_COMPARED = "baseline in black, the first by rank named, others pale grey"
 """What a figure of many compared systems says of its lines."""
 
 DEVIATE_TICKS = (0.001, 0.005, 0.02, 0.05, 0.1, 0.2, 0.4, 0.6, 0.8, 0.9, 0.95, 0.98, 0.995, 0.999)
@@ -122,11 +129,15 @@ def _baseline(compared: Comparison | None) -> str | None:
     return None if compared is None else compared.leaderboard.baseline
 
 
-def _in_colour(names: Sequence[str], compared: Comparison | None) -> list[str]:
-    """Those of many compared systems that are in colour, the others being grey; none where all are in colour."""
-    if compared is None or len(names) <= MOST_STYLED:
-        return []
-    return [name for name in coloured_systems(compared) if name in names]
+def _in_colour(ordered: Sequence[_Calibrated], compared: Comparison | None) -> tuple[list[str], str]:
+    """Those of many systems that are in colour, the others being grey, and what says so; none where all are."""
+    curves = [one for one in ordered if isinstance(one, Evaluation)]
+    if len(curves) <= MOST_STYLED:
+        return [], ""
+    if compared is None:
+        return [one.name for one in lowest_curves(curves)], MANY
+    names = [one.name for one in curves]
+    return [name for name in coloured_systems(compared) if name in names], MANY_COMPARED
 
 
 def risk_coverage_chart(evaluations: Sequence[Evaluation], *, compared: Comparison | None = None) -> Any:
@@ -154,7 +165,7 @@ def risk_coverage_chart(evaluations: Sequence[Evaluation], *, compared: Comparis
         title=f"{_subject(ordered)}: the share of wrong answers among those returned",
         subtitle=[inputs([one.n for one in ordered]), *off],
         description=f"Selective risk against coverage, lower is better. When all is returned: {'; '.join(full)}.",
-        coloured=_in_colour([one.name for one in ordered], compared),
+        coloured=_in_colour(ordered, compared),
     )
 
 
@@ -177,7 +188,7 @@ def roc_chart(evaluations: Sequence[Evaluation], *, compared: Comparison | None 
         corner="bottom-right",
         title=f"ROC of returning an answer: {areas}",
         better="ROC of the accept decision, higher is better.",
-        coloured=_in_colour([one.name for one in ordered], compared),
+        coloured=_in_colour(ordered, compared),
     )
 
 
@@ -204,7 +215,7 @@ def det_chart(evaluations: Sequence[Evaluation], *, compared: Comparison | None 
         title=f"DET of returning an answer: {_subject(ordered)}",
         better="Detection error tradeoff of the accept decision on normal-deviate axes, nearer to the lower left "
         "is better.",
-        coloured=_in_colour([one.name for one in ordered], compared),
+        coloured=_in_colour(ordered, compared),
     )
 
 
@@ -271,18 +282,19 @@ def _curve_figure(
     corner: Corner,
     size: tuple[int, int],
     beneath: Sequence[Any] = (),
-    coloured: Sequence[str] = (),
+    coloured: tuple[Sequence[str], str] = ((), ""),
     subtitle: Sequence[str] = (),
     **about: Any,
 ) -> Any:
     """Lines of systems over two axes, with tooltips; `about` are title and description.
 
-    Where some of many are `coloured`, the others are grey.
+    Where some of many are `coloured`, the others are grey, as the words beside their names say.
     """
     order = alt.Order("place:Q")
-    if coloured:
-        lines = lines_of_many(coloured, len(names) - len(coloured), axes, "right", order)
-        subtitle = [*subtitle, MANY]
+    named, many = coloured
+    if named:
+        lines = lines_of_many(named, len(names) - len(named), axes, "right", order)
+        subtitle = [*subtitle, many]
     else:
         channels = line_channels(names, corner=_free_corner(table, names, axes, corner, size))
         lines = [Plot().mark_line(clip=True).encode(*axes, *channels, order=order)]
@@ -402,7 +414,8 @@ def reliability_chart(
 
     The area of a dot is the share of answers in its bin. Systems whose confidences are no probabilities are left out.
     Of one system consistency bars are drawn: where the shares right would lie, were the confidences right. Of many
-    `compared` systems the baseline and the first by rank are in colour and have dots.
+    systems the baseline and the first by rank are in colour and have dots, or, where they were not `compared`, those of
+    the lowest error-return curves.
     """
     if not evaluations:
         raise UsageError("a figure needs at least one evaluation; got none")
@@ -415,7 +428,8 @@ def reliability_chart(
         rate_axis(alt.X, "confidence", f"mean confidence of the {what} in a bin"),
         rate_axis(alt.Y, "right", "share of them that is right"),
     )
-    left_out, coloured = [one.name for one in evaluations if one.reliability is None], _in_colour(names, compared)
+    left_out = [one.name for one in evaluations if one.reliability is None]
+    coloured, many = _in_colour(kept, compared)
     title = title or f"Do the confidences of {len(kept)} systems mean what they say?"
     if len(kept) == 1:
         error, leaning = _ece(kept[0]), _leaning(kept[0])
@@ -429,7 +443,7 @@ def reliability_chart(
             inputs([one.n for one in kept]) if what == "answers" else f"n = {count(sum(one.n for one in kept))} {what}",
             _ece_words(kept),
             *(calibration_words(one) for one in kept if _has_bars(kept)),
-            *([MANY] if coloured else []),
+            *([many] if coloured else []),
             f"dot area: share of {what}",
             *(["bars: from the claim (dashed) to what holds"] if len(kept) == 1 else []),
             *(["grey: where it would lie in most logs, were the confidences right"] if _has_bars(kept) else []),
