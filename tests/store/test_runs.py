@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from polars.testing import assert_frame_equal
 
 from demur import __version__
+from demur.core.io import tables
 from demur.errors import DataError, UsageError
 from demur.gold_standard.trials import TrialReading, read_trials
 from demur.nbest_lists.table import NBestReading, read_nbest
@@ -73,6 +74,16 @@ def test_the_same_rows_are_one_run_whatever_file_they_come_from(store: Store, lo
         (again,) = store.add(tmp_path / name)
         assert (again.new, again.run) == (False, first.run)
     assert folders(store.root) == [first.run.id]
+
+
+def test_a_long_log_is_kept_as_a_short_one(store: Store, log: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What few texts fill is kept as categories in memory where rows are many."""
+    (short,) = store.add(log)
+    monkeypatch.setattr(tables, "CATEGORISED_ROWS", 1)
+    kept = read_responses(log, reading=Reading(keep=("domain",))).frame
+    assert kept["domain"].dtype == pl.Categorical
+    (long,) = store.add(log)
+    assert (long.new, long.run) == (False, short.run)
 
 
 def test_n_best_lists_are_the_same_as_json_and_as_structures(store: Store, tmp_path: Path) -> None:

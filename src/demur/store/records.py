@@ -427,9 +427,13 @@ ROWS_PER_GROUP = 8192
 
 
 def canonical(kind: Kind, frame: pl.DataFrame) -> pl.DataFrame:
-    """The rows in the one form they have here: N-best lists as JSON; tables of other kinds than responses as text."""
+    """The rows in the one form they have here: N-best lists as JSON; tables of other kinds than responses as text.
+
+    What long logs keep as categories is text here, as it is in short ones.
+    """
     if kind != "responses":
         return frame.select(as_text(frame[name]) for name in frame.columns)
+    frame = frame.with_columns(pl.col(pl.Categorical).cast(pl.String))
     return frame.with_columns(_lists_as_text(frame["nbest"])) if "nbest" in frame.columns else frame
 
 
