@@ -189,7 +189,10 @@ class _MeasureReading:
         return min(low, self.value), max(high, self.value)
 
     def _passes(self, error: float, end: int) -> float:
-        """The first non-return rate at which the lower or upper bound of the error rate is at most an error rate."""
+        """The non-return rate from which the lower or upper bound of the error rate is at most an error rate.
+
+        Where a bound does not fall all along, as may be in a handful of rows, it is one of the rates where it passes.
+        """
         sample = self.sample
         x = np.linspace(float(sample.sweep.withheld / sample.sweep.total), 1.0, GRID)
         heights = curve_at(sample.sweep, x)
