@@ -108,6 +108,13 @@ def test_a_weight_whose_square_is_no_number_is_refused(weight: float, tmp_path: 
     assert "within 1e-100 and 1e100" in refused(tmp_path, "score", "log.jsonl", log_jsonl=rows)
 
 
+def test_a_date_that_no_calendar_has_is_refused(tmp_path: Path) -> None:
+    """Polars panics where it writes such a date."""
+    beyond = pl.Series("id", [2**62, 1], dtype=pl.Int64).cast(pl.Datetime("ms"))
+    pl.DataFrame({"id": beyond, "correct": [True, False], "confidence": [0.5, 0.4]}).write_ipc(tmp_path / "log.arrow")
+    assert "column id holds what cannot be read as text" in refused(tmp_path, "score", "log.arrow")
+
+
 def test_a_long_line_of_a_lattice_takes_no_longer_than_it_is(tmp_path: Path) -> None:
     path = tmp_path / "u.lat"
     path.write_text("VERSION=1.0\n" + "x" * 2_000_000)

@@ -21,8 +21,9 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 from polars import selectors
-from polars.exceptions import PolarsError
+from polars.exceptions import PanicException, PolarsError
 
+from demur.core.io.sources import quiet_panics
 from demur.core.show.numbers import INPUTS, SUCH_ROWS, Wording, first_names
 from demur.errors import DataError
 
@@ -41,8 +42,7 @@ NOT_FLAG, NOT_NUMBER, FLAGS = "must be true or false", "must be a number", "writ
 TRUE, FALSE = ("true", "yes", "1", "1.0"), ("false", "no", "0", "0.0")
 """How yes and no may be written, in any letter case."""
 
-_WHOLE_AS_FLOAT = r"^(-?\d+)\.0+$"
-_DECIMAL_COMMA = r"^\s*[-+]?\d*,\d+\s*%?\s*$"
+_WHOLE_AS_FLOAT, _DECIMAL_COMMA = r"^(-?\d+)\.0+$", r"^\s*[-+]?\d*,\d+\s*%?\s*$"
 _NOTHING = ("", "-", "–", "?", "na", "n/a", "n.a.", "#n/a", "nan", "nil", "none", "null")  # where there is no number
 _PERCENTAGE = re.compile(r"\s*[-+]?\d*[.,]?\d+\s*%\s*")
 _TEXTS = (nw.String, nw.Categorical, nw.Enum)
@@ -425,10 +425,11 @@ def as_text(series: pl.Series) -> pl.Series:
         return pl.Series(series.name, coded, dtype=pl.String)
     if series.dtype == pl.String:
         return series
-    text = _text_of(pl.all(), has_fractions=series.dtype.is_float())
+    text = _text_of(pl.all(), has_fractions=series.dtype.is_float())  # by a name like `^a$` Polars looks for a pattern
     try:
-        return series.to_frame().select(text).to_series()  # Polars reads a name like `^a$` as a pattern
-    except PolarsError:
+        with quiet_panics():
+            return series.to_frame().select(text).to_series()
+    except (PolarsError, PanicException):  # it panics at dates that no calendar has
         raise DataError("holds what cannot be read as text", where=f"column {series.name}", got=series.dtype) from None
 
 
@@ -680,9 +681,8 @@ def paired_note(common: int, dropped: Mapping[str, int], what: Wording = INPUTS)
 
 def unpaired_note(unnamed: Iterable[str], asked: bool, fix: str = "") -> str:
     """Says why systems are not paired, and what would pair them."""
-    if asked:
-        return "compared as unpaired, as asked"
-    return f"compared as unpaired: there are no ids in {', '.join(unnamed)}{fix}"
+    why = ", as asked" if asked else f": there are no ids in {', '.join(unnamed)}{fix}"
+    return f"compared as unpaired{why}"
 
 
 def counterparts(own: Hashes, other: Hashes) -> NDArray[np.int32]:
