@@ -89,7 +89,7 @@ golden: setup
 sbom: setup
 	$(BIN)/python tools/sbom.py sbom.cdx.json
 
-# All that is checked before a release. Takes an hour or so: tests, docs, packages, fuzzing, speed, the README in a clean clone.
+# All that is checked before a release. Takes about 45 minutes: tests, docs, packages, fuzzing, speed, the README in a clean clone.
 release-check: test docs sbom
 	@$(INSTALL) --upgrade 'pip>=25.1' && $(INSTALL) --group bench --group release
 	PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/python tools/environments.py --extras

@@ -73,7 +73,7 @@ def main() -> None:
     """Prints what was found; a README command that fails ends with 1, the other findings are to be looked at."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument(
-        "--no-bench", action="store_true", help="leave out the benchmarks, which take a quarter of an hour"
+        "--no-bench", action="store_true", help="leave out the benchmarks, which take about 20 minutes"
     )
     asked = parser.parse_args()
     problems = readme_problems()
