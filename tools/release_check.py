@@ -72,9 +72,7 @@ def stale_pages() -> list[str]:
 def main() -> None:
     """Prints what was found; a README command that fails ends with 1, the other findings are to be looked at."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument(
-        "--no-bench", action="store_true", help="leave out the benchmarks, which take about 20 minutes"
-    )
+    parser.add_argument("--no-bench", action="store_true", help="leave out the benchmarks, which take about 20 minutes")
     asked = parser.parse_args()
     problems = readme_problems()
     remarks = [*stale_pages(), *([] if asked.no_bench else slower_figures())]
