@@ -172,9 +172,11 @@ def area_range(comparison: Comparison) -> list[str]:
     if stop < 1:
         over = f"over {percent(last)} to {percent(stop)} non-return"
         return [f"Differences are mean error rates {over}; AUGRC is that over all non-return rates."]
-    start = f"at {percent(last)}" if first == last else f"between {percent(first)} and {percent(last)}"
-    both = f"the non-return rates at which both systems answer, which start {start}"
-    return [f"Differences cover {both}; AUGRC covers all rates."]
+    where = f"non-return rates from {percent(last)} on, where both systems answer"
+    if first < last:
+        start = f"between {percent(first)} and {percent(last)}"
+        where = f"the non-return rates at which both systems answer, which start {start}"
+    return [f"Differences cover {where}; AUGRC covers all."]
 
 
 def _silent_systems(comparison: Comparison) -> list[str]:
