@@ -206,19 +206,25 @@ def test_at_first_the_script_says_what_the_page_said_without_it(open_page, stand
     assert said[0].endswith(" better makes significantly fewer errors here.")
 
 
+def said_with_and_without_script(open_page, whole):
+    """The page with its script alive, and its sentence, which is the one it has without the script."""
+    still, live = open_page(java_script_enabled=False), open_page()
+    for page in (still, live):
+        page.set_content(whole)
+    live.locator(".explorer-alive").wait_for()
+    without, alive = (plain(page.locator("[data-part=said]").inner_text()) for page in (still, live))
+    assert without == alive
+    return live, alive
+
+
 def test_of_many_systems_of_one_error_rate_the_script_names_no_best_and_no_worst(open_page):
     logs = [answers(f"s{place}", accuracy=0.5 + 0.06 * place, seed=place) for place in range(6)]
     found = compare(responses([row for log in logs for row in log]), replicates=60)
     choices = [threshold_by_error(one.sample, 0.1, name=one.name) for one in found.evaluations]
     whole = explorer_page(explorer_document(found.evaluations, found, choices=choices))
-    still, live = open_page(java_script_enabled=False), open_page()
-    for page in (still, live):
-        page.set_content(whole)
-    live.locator(".explorer-alive").wait_for()
-    sentences = [plain(page.locator("[data-part=said]").inner_text()) for page in (still, live)]
-    assert sentences[0] == sentences[1]
+    live, said = said_with_and_without_script(open_page, whole)
     told = "At the recommended thresholds, every system answers 10 of 100 wrongly (10 %); "
-    assert re.match(re.escape(told) + r"s\d withholds the least, [\d.]+ %, and s\d the most, [\d.]+ %\.$", sentences[1])
+    assert re.match(re.escape(told) + r"s\d withholds the least, [\d.]+ %, and s\d the most, [\d.]+ %\.$", said)
     live.get_by_label("the same share withheld").check()
     live.locator("[data-part=typed]").fill("100")
     live.locator("[data-part=typed]").press("Enter")
@@ -231,14 +237,9 @@ def test_the_script_says_too_for_which_systems_no_threshold_is_recommended(open_
     base, better = (threshold_by_error(one.sample, 0.1, name=one.name) for one in found.evaluations)
     choices = [replace(base, threshold=np.nan, nonreturn=1.0), better]
     whole = explorer_page(explorer_document(found.evaluations, found, choices=choices))
-    still, live = open_page(java_script_enabled=False), open_page()
-    for page in (still, live):
-        page.set_content(whole)
-    live.locator(".explorer-alive").wait_for()
-    sentences = [plain(page.locator("[data-part=said]").inner_text()) for page in (still, live)]
-    assert sentences[0] == sentences[1]
-    assert sentences[0].startswith("At the recommended thresholds, better withholds ")
-    assert sentences[0].endswith(" No threshold is recommended for base.")
+    _, said = said_with_and_without_script(open_page, whole)
+    assert said.startswith("At the recommended thresholds, better withholds ")
+    assert said.endswith(" No threshold is recommended for base.")
 
 
 @pytest.mark.parametrize("systems", [12, 13])
