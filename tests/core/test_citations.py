@@ -28,6 +28,12 @@ def test_methods_belong_to_commands_that_there_are():
     assert {name for one in all_references() for name in one.commands} <= words
 
 
+def test_every_command_that_computes_has_literature():
+    words = {job.name.split()[0] for jobs, _ in COMMANDS for job in jobs}
+    housekeeping = {"add", "cite", "doctor", "rm", "runs", "serve", "validate", "verify-engine"}
+    assert words - {name for one in all_references() for name in one.commands} == housekeeping
+
+
 def test_a_command_has_its_own_methods_and_an_unknown_one_is_refused():
     assert [one.key for one in references_of("gold")][:2] == ["demur", "dersimonian1986"]
     assert len(references_of()) == len(all_references()) + 1
@@ -37,10 +43,12 @@ def test_a_command_has_its_own_methods_and_an_unknown_one_is_refused():
 
 
 def test_the_tests_and_coefficients_that_tables_name_can_be_cited():
-    keys = {name: {one.key for one in references_of(name)} for name in ("compare", "judge agreement", "classes")}
+    names = ("compare", "agreement", "simulate", "watch", "merge")
+    keys = {name: {one.key for one in references_of(name)} for name in names}
     assert {"mcnemar1947", "clopper1934", "delong1988"} <= keys["compare"]
-    assert {"cohen1960", "fleiss1971", "krippendorff2004"} <= keys["judge agreement"]
-    assert "cohen1960" in keys["classes"]
+    assert keys["agreement"] == {"demur", "cohen1960", "fleiss1971", "krippendorff2004"}
+    assert {"schatzmann2007", "thomson2010"} <= keys["simulate"]
+    assert keys["watch"] == keys["merge"]
 
 
 def test_the_citation_file_is_of_this_version():
