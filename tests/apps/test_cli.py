@@ -517,6 +517,15 @@ def test_figures_are_listed_and_chosen_by_name(demur: Demur, tmp_path: Path) -> 
     assert "wrote x-roc.svg" in done.stderr
     assert {path.name for path in tmp_path.glob("*.svg")} == {"x-roc.svg", "x-missed_chance-2.svg"}
     assert 'width="3in"' in (tmp_path / "x-roc.svg").read_text()
+    done = demur("compare", "a.jsonl", "b.jsonl", *QUICK, "--figure", "all", "--width", "1.6in", "-o", "y.svg")
+    assert done.returncode == 0, done.stderr
+    assert "left out roc: this figure does not fit: at 8 points it needs about" in done.stderr
+    assert "give a greater --width or" in done.stderr
+    written = {path.name for path in tmp_path.glob("y-*.svg")}
+    assert "y-comparison.svg" in written
+    assert "y-roc.svg" not in written
+    refused = demur("compare", "a.jsonl", "b.jsonl", *QUICK, "--figure", "roc", "--width", "1.6in", "-o", "z.svg")
+    assert refused.returncode == 2
 
 
 def test_a_look_that_no_file_has_is_refused_before_any_work(demur: Demur) -> None:

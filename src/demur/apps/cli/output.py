@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Annotated, Any, get_type_hints
 
 import typer
 
+from demur.core.jobs import with_flags
 from demur.core.show.results import Step, path_text, plain, silent
 from demur.core.show.safe import csv_text, document_text, terminal_line
 from demur.errors import UsageError
@@ -283,12 +284,18 @@ def _pictures(presentation: Presentation, path: Path, options: FigureOptions) ->
     if len(chosen) == 1:
         return [(path, figure_file(draw, path, look)) for draw in chosen.values()]
     contents: list[tuple[Path, str | bytes]] = []
+    faults: list[str] = []
     for name, draw in chosen.items():
         file = path.with_stem(f"{path.stem}-{name.replace(':', '-')}")
         try:
             contents.append((file, figure_file(draw, path, look)))
         except UsageError as fault:
-            raise UsageError(f"{name}: {fault}") from None
+            faults.append(f"{name}: {fault}")
+    by_name = any(name.lower() != "all" for name in options.figure)
+    if faults and (by_name or not contents):
+        raise UsageError(faults[0])
+    for one in faults:
+        print_aside(f"left out {with_flags(UsageError(one), {'width': '--width', 'font_size': '--font-size'})}")
     return contents
 
 
