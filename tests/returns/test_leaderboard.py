@@ -96,6 +96,9 @@ def test_a_leaderboard_is_sorted_by_what_is_asked_for(many):
     board = many.leaderboard
     by_name = compare(table(*systems(60)), replicates=50, sort="system").leaderboard
     assert [one.system for one in by_name.standings] == sorted(one.system for one in board.standings)
+    logs = [made_up(f"run{n}", 40, seed=n) for n in (10, 9, 1)]
+    numbered = compare(table(*logs), replicates=50, sort="system").leaderboard
+    assert [one.system for one in numbered.standings] == ["run1", "run9", "run10"]
     skill = compare(table(*systems(60)), replicates=50, sort="ranking_skill").leaderboard
     values = [one.figures["ranking_skill"].value for one in skill.standings]
     assert values == sorted(values, reverse=True)

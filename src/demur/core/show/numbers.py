@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from itertools import takewhile
@@ -138,6 +139,16 @@ def middle_cut(name: str, most: int = MOST_CHARACTERS, *, tail: int | None = Non
         return name
     end = most // 2 if tail is None else tail
     return f"{name[: most - 1 - end]}…{name[len(name) - end :]}"
+
+
+def natural_order(name: str | None) -> list[tuple[bool, int, str]]:
+    """A key that sorts names as people do, numbers in them by their size.
+
+    >>> sorted(["d1/10", "d1/9", "d1"], key=natural_order)
+    ['d1', 'd1/9', 'd1/10']
+    """
+    pieces = re.split(r"(\d{1,18})", name or "")
+    return [(place % 2 == 0, int(piece) if place % 2 else 0, piece) for place, piece in enumerate(pieces)]
 
 
 def percent(rate: float) -> str:

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from demur.core.arrays import Array, Flags
 from demur.core.io.columns import nearest
-from demur.core.show.numbers import names_in_short
+from demur.core.show.numbers import names_in_short, natural_order
 from demur.core.show.results import plain
 from demur.core.stats.intervals import Figure, sidak
 from demur.core.stats.resampling import ComparedRows, Rows
@@ -522,7 +522,7 @@ def _open_ranks(names: Sequence[str], every: Sequence[PairTests]) -> dict[str, t
 def _sort_value(one: Standing, sort: SortKey, areas: Mapping[str, float]) -> Any:
     """What a standing is sorted by, the best first; what is undefined comes last."""
     if sort == "system":
-        return one.system
+        return natural_order(one.system)
     area = areas[one.system]
     if sort == "rank":
         return sum(one.rank), area

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from io import BytesIO
@@ -15,6 +14,7 @@ import polars as pl
 from demur.apps.web.pages.runs import choosing, run_values
 from demur.apps.web.site import Page, PageContent, Query, Site, Waiting, signature_of
 from demur.core.io.tables import named_column
+from demur.core.show.numbers import natural_order
 from demur.core.show.results import Step
 from demur.errors import DemurError, UsageError
 from demur.nbest_lists.measures import FLOOR
@@ -330,18 +330,8 @@ def turns_of(store: Store, run: Run) -> pl.DataFrame:
 
 def by_id(table: pl.DataFrame) -> pl.DataFrame:
     """The turns by system and id, numbers in ids by their size, so that a dialogue reads as it went."""
-    keys = [(system, _natural(name)) for system, name in table.select("system", "id").iter_rows()]
+    keys = [(system, natural_order(name)) for system, name in table.select("system", "id").iter_rows()]
     return table[sorted(range(table.height), key=keys.__getitem__)]
-
-
-def _natural(name: str | None) -> list[tuple[bool, int, str]]:
-    """A key that sorts the ids of turns as people do.
-
-    >>> sorted(["d1/10", "d1/9", "d1"], key=_natural)
-    ['d1', 'd1/9', 'd1/10']
-    """
-    pieces = re.split(r"(\d{1,18})", name or "")
-    return [(place % 2 == 0, int(piece) if place % 2 else 0, piece) for place, piece in enumerate(pieces)]
 
 
 def with_texts(table: pl.DataFrame) -> pl.DataFrame:
