@@ -10,6 +10,8 @@ import polars as pl
 import pytest
 
 from commands import Demur, log
+from demur.apps.cli.output import failures
+from demur.errors import UsageError
 
 QUICK = ("--replicates", "50")
 TIED = [0.9] * 3 + [0.8] * 4 + [0.5] * 2 + [0.1]
@@ -117,6 +119,15 @@ def test_a_gate_on_a_number_exits_with_one_and_says_what_it_was(demur: Demur, tm
     unread = demur("score", "missing.jsonl", "--fail-if", "augrc is bad")
     assert unread.returncode == 2
     assert "--fail-if takes" in unread.stderr
+
+
+def test_a_gate_is_asked_of_a_plan_and_a_result_without_numbers_says_so():
+    plan = {"studies": 20, "half_width": 0.1, "needed": None, "would_do": {"subjects": 121}}
+    assert failures(["half_width > 0.05"], plan) == ["result: half_width > 0.05 holds: it is 0.1"]
+    assert failures(["would_do.subjects > 200"], plan) == []
+    assert "undefined" in failures(["needed.subjects > 20"], plan)[0]
+    with pytest.raises(UsageError, match="no number that a gate could be asked of"):
+        failures(["wrong > 0"], {"holds": True, "findings": []})
 
 
 def test_threshold_by_each_rule(demur: Demur, tmp_path: Path) -> None:

@@ -458,7 +458,7 @@ def _subjects(document: Mapping[str, Any], name: str) -> list[Subject]:
         for pair in document.get("pairs", ())
     ]
     systems = [_system(part) for part in _systems(document, alone=not pairs)]
-    whole = [_system(study) for study in document.get("studies", (document,))]
+    whole = [_system(study) for study in _studies(document) or (document,)]
     first = name.partition(".")[0]
     for subjects in (pairs, systems, whole):
         if subjects and first in subjects[0].values:
@@ -467,10 +467,16 @@ def _subjects(document: Mapping[str, Any], name: str) -> list[Subject]:
     raise _unknown_name(name, known)
 
 
+def _studies(document: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    """The studies that a document is of, where it is of several."""
+    studies = document.get("studies", [])
+    return studies if isinstance(studies, list) else []
+
+
 def _systems(document: Mapping[str, Any], *, alone: bool) -> list[Mapping[str, Any]]:
     """The systems of a document, and those of each study in it; without any, the whole where it stands alone."""
-    if "studies" in document:
-        return [part for study in document["studies"] for part in _systems(study, alone=False)]
+    if studies := _studies(document):
+        return [part for study in studies for part in _systems(study, alone=False)]
     if "performers" in document:
         return [part for part in document["performers"] if part["role"] == "system"]
     return list(document.get("systems", (document,) if alone else ()))
@@ -485,6 +491,8 @@ def _system(part: Mapping[str, Any]) -> Subject:
 def _value_of(subject: Subject, name: str) -> float | None:
     value: Any = subject.values
     for step in name.split("."):
+        if value is None:
+            return None
         if not isinstance(value, Mapping) or step not in value:
             raise _unknown_name(name, subject.values)
         value = value[step]
@@ -504,6 +512,8 @@ def _unknown_name(name: str, values: Mapping[str, Any]) -> UsageError:
         if (isinstance(value, int | float) and not isinstance(value, bool))
         or (isinstance(value, Mapping) and "value" in value)
     )
+    if not known:
+        return UsageError(f'--fail-if knows no "{name}": this result has no number that a gate could be asked of')
     near = difflib.get_close_matches(name, known, n=1)
     hint = f'; did you mean "{near[0]}"?' if near else "."
     return UsageError(f'--fail-if knows no "{name}"{hint} Known: {", ".join(known)}')
