@@ -21,7 +21,7 @@ from commands import Demur, log
 from demur.apps.cli import commands
 from demur.apps.cli.app import app_of, run_report
 from demur.apps.cli.commands import TYPES, add_jobs, command_of, help_of, run_job
-from demur.apps.cli.output import FigureOptions, OutputOptions, as_json, parameters_of
+from demur.apps.cli.output import FigureOptions, OutputOptions, as_json, failures, parameters_of
 from demur.core.jobs import REQUIRED, Argument, Job, Option, Output, fields_of, parameters, values_of
 from demur.errors import UsageError
 from demur.gold_standard.jobs import JOBS as GOLD_JOBS
@@ -44,6 +44,7 @@ from demur.understanding.grading import write_grader
 from demur.understanding.jobs import JOBS as UNDERSTANDING_JOBS
 from importers.dstc_folders import corpus
 from nbest_lists.nbest_logs import log as lists
+from pages import ROOT
 from reference.outcome import study
 
 QUESTIONS = (
@@ -530,3 +531,11 @@ def test_a_command_loads_only_what_it_is_asked_for(tmp_path: Path) -> None:
         assert len(own) < 90
         assert not [name for name in own for part in UNASKED if f"{name}.".startswith(f"demur.{part}.")]
         assert not {*HEAVY, *(["scipy"] if place == 0 else [])} & set(loaded)
+
+
+@pytest.mark.parametrize("job", [one for one in JOBS if one.gate != "NAME > NUMBER"], ids=lambda job: job.name)
+def test_the_gate_that_a_help_shows_can_be_asked_of_its_result(job: Job) -> None:
+    folder, name = ROOT / "tests" / "golden" / "json", job.name.replace(" ", "-")
+    recorded = next(path for path in (folder / f"{name}.json", *sorted(folder.glob(f"{name}-*.json"))) if path.exists())
+    document = json.loads(recorded.read_text(encoding="utf-8"))["document"]
+    assert isinstance(failures([job.gate], document), list)

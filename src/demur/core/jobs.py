@@ -252,6 +252,8 @@ class Job:
     """Whether the result has `files`, the paths of `-o`, and says them in its document."""
     figures: bool = True
     """Whether its result has figures."""
+    gate: str = "NAME > NUMBER"
+    """A condition that `--fail-if` may ask of its result, for the help."""
     fails: Callable[[Any], bool] = lambda _: False
     """Whether a result makes the command exit with 1."""
 

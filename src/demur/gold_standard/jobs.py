@@ -307,11 +307,13 @@ JOBS = (
         gold,
         present="demur.gold_standard.presentation:of_gold",
         example="demur gold trials.csv --x wer --y completed --cost cost.csv --gain 0.7:0.8 -o gold.html",
+        gate="mean_distance > 0.1",
     ),
     Job(
         "plan",
         plan_gold,
         present="demur.gold_standard.presentation:of_plan",
         example="demur plan pilot.csv --x wer --y completed --subjects 8,16,32 --trials 20,40",
+        gate="needed.subjects > 32",
     ),
 )

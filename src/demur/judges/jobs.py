@@ -44,6 +44,7 @@ JOBS = (
         agreement,
         present="demur.judges.presentation:of_judged",
         example="demur agreement judged.judging -o judged.jsonl",
+        gate="agreement.measures.krippendorff_alpha < 0.6",
         about="`-o` writes the judged log of a folder to .jsonl .jsonl.gz .jsonl.zst .csv .tsv .parquet .arrow.",
         endings=tuple((ending, "demur.judges.presentation:write_judged") for ending in _ROWS),
         figures=False,

@@ -351,6 +351,7 @@ JOBS = (
         nbest,
         present="demur.nbest_lists.presentation:of_nbest",
         example="demur nbest lists.jsonl --by noise -o lists.html",
+        gate="ice > 1.5",
         outputs=(
             Output(
                 "--write-lists",

@@ -265,6 +265,7 @@ JOBS = (
         fit_outcome,
         present="demur.outcome.presentation:of_fit",
         example="demur outcome fit turns.jsonl --outcomes gains.csv --features full --model m.json",
+        gate="nested.r2 < 0.3",
         outputs=(
             Output(
                 "--model",
@@ -281,18 +282,21 @@ JOBS = (
         regress,
         present="demur.outcome.presentation:of_regression",
         example="demur outcome regress table.csv --outcome gain --direction both",
+        gate="loo.r2 < 0.3",
     ),
     Job(
         "outcome predict",
         predict_outcome,
         present="demur.outcome.presentation:of_known_predictions",
         example="demur outcome predict m.json new-system.jsonl",
+        gate="predicted < 0.5",
     ),
     Job(
         "outcome compare",
         compare_outcomes,
         present="demur.outcome.presentation:of_known_predictions",
         example="demur outcome compare m.json old.jsonl new.jsonl",
+        gate="difference < 0",
     ),
     Job(
         "outcome baseline",

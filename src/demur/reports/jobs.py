@@ -201,6 +201,7 @@ JOBS = (
         report,
         present="demur.reports.report:summary_of",
         example="demur report a.jsonl b.jsonl -o report.html -o report.xml",
+        gate="b is significantly worse",
         about="Verdict, error-return plot, threshold, comparison, slices, calibration, examples; N-best lists, "
         "outcomes and a gold standard where the files have them. -o takes .html, .md, .json and .xml (JUnit: each gate "
         "of --fail-if is a test case) and may be repeated; without it a summary is all there is. A CI job appends the "

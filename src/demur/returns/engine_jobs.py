@@ -38,6 +38,8 @@ MOST_NOTES = 20
 """Notes of merged parts that are shown; a sweep written with -o keeps all of them."""
 
 SWEEPS = ((".sweep", "demur.returns.counting:write_sweep"),)
+GATE = "error_at_nonreturn > 0.05"
+"""The gate that the help of commands with one curve for each system shows."""
 
 
 @job
@@ -135,6 +137,7 @@ MERGE = Job(
     "demur.returns.presentation:of_scores",
     "demur merge parts/*.sweep -o whole.sweep -o plot.svg",
     endings=SWEEPS,
+    gate=GATE,
 )
 WATCH = Job(
     "watch",
@@ -142,4 +145,5 @@ WATCH = Job(
     "demur.returns.presentation:of_scores",
     "demur watch lake --every 1d --keep sweeps --since 2026-01-01",
     endings=SWEEPS,
+    gate=GATE,
 )

@@ -13,7 +13,7 @@ from demur.core.options import By, Level, NoSeed, Replicates, Sampling, Seed, Wh
 from demur.core.show.results import Step, silent
 from demur.errors import UsageError
 from demur.importers.choices import reads_logs
-from demur.returns.engine_jobs import MERGE, SWEEPS, WATCH
+from demur.returns.engine_jobs import GATE, MERGE, SWEEPS, WATCH
 from demur.returns.options import (
     EVERYWHERE,
     OUT_OF_SCOPE,
@@ -556,7 +556,14 @@ _RECALIBRATION = "demur.returns.recalibration_views"
 _ROWS = (".jsonl", ".jsonl.gz", ".jsonl.zst", ".csv", ".tsv", ".parquet", ".arrow")
 
 JOBS = (
-    Job("score", score, f"{_VIEWS}:of_scores", "demur score run.jsonl --by domain -o plot.svg", endings=SWEEPS),
+    Job(
+        "score",
+        score,
+        f"{_VIEWS}:of_scores",
+        "demur score run.jsonl --by domain -o plot.svg",
+        endings=SWEEPS,
+        gate=GATE,
+    ),
     MERGE,
     WATCH,
     Job(
@@ -564,19 +571,28 @@ JOBS = (
         compare,
         present=f"{_VIEWS}:of_comparison",
         example="demur compare a.jsonl b.jsonl --fail-if 'b is significantly worse' -o report.html",
+        gate="b is significantly worse",
     ),
-    Job("threshold", threshold, f"{_VIEWS}:of_choice", "demur threshold run.jsonl --max-error 0.05 --delta 0.05"),
+    Job(
+        "threshold",
+        threshold,
+        f"{_VIEWS}:of_choice",
+        "demur threshold run.jsonl --max-error 0.05 --delta 0.05",
+        gate="error > 0.1",
+    ),
     Job(
         "drift",
         drift,
         present="demur.returns.drift.views:of_drift",
         example="demur drift march.jsonl april.jsonl --max-error 0.05 --delta 0.05 -o drift.html",
+        gate="promise is broken",
     ),
     Job(
         "classes",
         classes,
         f"{_VIEWS}:of_classes",
         "demur classes run.jsonl -o confusion.svg",
+        gate="macro_f1 < 0.8",
         about="Of more than 200 classes the most frequent and the worst are shown; `-o` FILE.csv has all of them.",
         outputs=(
             Output(
@@ -593,6 +609,7 @@ JOBS = (
         fit_recalibration,
         present=f"{_RECALIBRATION}:of_calibration",
         example="demur recalibrate fit log.jsonl -o map.json -o reliability.svg",
+        gate="ece > 0.1",
         about="`-o` FILE.json writes the map, with the figures that it was chosen by.",
     ),
     Job(
@@ -600,6 +617,7 @@ JOBS = (
         apply_recalibration,
         present=f"{_RECALIBRATION}:of_recalibrated_log",
         example="demur recalibrate apply map.json log.jsonl -o recalibrated.jsonl",
+        gate="after.ece > 0.1",
         about="`-o` writes the log to .jsonl .jsonl.gz .jsonl.zst .csv .tsv .parquet .arrow.",
         endings=tuple((ending, "demur.returns.recalibration:write_log") for ending in _ROWS),
     ),

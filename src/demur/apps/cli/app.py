@@ -50,6 +50,7 @@ from demur.nbest_lists.jobs import JOBS as NBEST_JOBS
 from demur.outcome.jobs import JOBS as OUTCOME_JOBS
 from demur.reports.jobs import CHECK_JOBS
 from demur.reports.jobs import JOBS as REPORT_JOBS
+from demur.returns.engine_jobs import GATE
 from demur.returns.jobs import JOBS as RETURN_JOBS
 from demur.returns.options import (
     OUT_OF_SCOPE,
@@ -410,7 +411,7 @@ GROUPS = {
 }
 """Commands of two words, by the first."""
 
-FOLLOW = Job("follow", follow, present="", example="demur follow run.jsonl --until-idle 60 -o live.html")
+FOLLOW = Job("follow", follow, present="", example="demur follow run.jsonl --until-idle 60 -o live.html", gate=GATE)
 SERVE = Job("serve", serve, present="", example="demur serve --port 8400")
 CITE = Job("cite", cite, present="", example="demur cite compare > methods.bib")
 CHAT = Job(

@@ -16,7 +16,7 @@ import typer
 
 from demur import __version__
 from demur.apps.cli import output
-from demur.apps.cli.output import FigureOptions, OutputOptions, RowOptions, parameters_of, steps
+from demur.apps.cli.output import FigureOptions, OutputOptions, RowOptions, gate_option, parameters_of, steps
 from demur.core.jobs import REQUIRED, Argument, Job, Option, Parameter, check_values, load, with_flags
 from demur.core.show.results import path_text
 from demur.errors import DemurError, Interrupted, UsageError
@@ -87,8 +87,12 @@ def command_of(job: Job, run: Run) -> Callable[..., None]:
         _keyword(one.name, Path | None, _option((one.flag, one.short), one.help, one.metavar), None)
         for one in job.outputs
     ]
-    if run is not call or job.takes("outputs"):
-        declared += parameters_of(RowOptions if run is run_import else OutputOptions)
+    if run is run_import:
+        declared += parameters_of(RowOptions)
+    elif run is not call or job.takes("outputs"):
+        gate = Annotated[list[str], gate_option(job.gate)]
+        options = parameters_of(OutputOptions)
+        declared += [one.replace(annotation=gate) if one.name == "fail_if" else one for one in options]
     if (run not in (call, run_import) and job.figures) or job.takes("figures"):
         declared += parameters_of(FigureOptions)
 

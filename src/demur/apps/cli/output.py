@@ -52,6 +52,12 @@ _PROMISE = re.compile(r"\s*promise\s+is\s+(broken|not\s+shown\s+to\s+hold)\s*")
 _VERDICT = re.compile(rf"\s*(.+?)\s+is\s+({_CLAIMS})\s*")
 
 
+def gate_option(condition: str) -> Any:
+    """The option that takes gates, with an example of one."""
+    holds = f'Exit with 1 if this holds of the result: "{condition}". Repeatable.'
+    return typer.Option("--fail-if", help=holds, metavar="CONDITION")
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OutputOptions:
     """Where results go."""
@@ -70,12 +76,7 @@ class OutputOptions:
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Only the verdict; no tables, notes or progress.")] = (
         False
     )
-    fail_if: Annotated[
-        list[str],
-        typer.Option(
-            "--fail-if", help='Exit with 1 if this holds: "error_at_nonreturn > 0.05". Repeatable.', metavar="CONDITION"
-        ),
-    ] = field(default_factory=list)
+    fail_if: Annotated[list[str], gate_option("NAME > NUMBER")] = field(default_factory=list)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -439,6 +440,9 @@ def _gates_of(condition: str, document: Mapping[str, Any]) -> Iterator[GateResul
         yield GateResult(condition, subject.name, failure)
 
 
+MOST_NAMES, DEEPEST = 60, 2
+"""Names of numbers that a message lists, and dots in the longest of them."""
+
 SAID_OF_SILENCE = ("n", "nonreturn_floor")
 """What can be asked of a system that answers nothing; that it makes no errors is no merit."""
 
@@ -506,17 +510,25 @@ def _value_of(subject: Subject, name: str) -> float | None:
 
 
 def _unknown_name(name: str, values: Mapping[str, Any]) -> UsageError:
-    known = sorted(
-        key
-        for key, value in values.items()
-        if (isinstance(value, int | float) and not isinstance(value, bool))
-        or (isinstance(value, Mapping) and "value" in value)
-    )
+    from demur.core.show.numbers import first_names
+
+    known = sorted(_numbers(values), key=lambda one: (one.count("."), one))
     if not known:
         return UsageError(f'--fail-if knows no "{name}": this result has no number that a gate could be asked of')
     near = difflib.get_close_matches(name, known, n=1)
     hint = f'; did you mean "{near[0]}"?' if near else "."
-    return UsageError(f'--fail-if knows no "{name}"{hint} Known: {", ".join(known)}')
+    return UsageError(f'--fail-if knows no "{name}"{hint} Known: {first_names(known, MOST_NAMES, quote="")}')
+
+
+def _numbers(values: Mapping[str, Any], above: str = "") -> Iterator[str]:
+    """The names of the numbers in plain values, with dots before those of values within values."""
+    for key, value in values.items():
+        if not re.fullmatch(r"\w+", key):
+            continue
+        if isinstance(value, Mapping) and "value" not in value:
+            yield from _numbers(value, f"{above}{key}.") if above.count(".") < DEEPEST else ()
+        elif isinstance(value, Mapping | int | float) and not isinstance(value, bool):
+            yield above + key
 
 
 def _promise_gate(condition: str, claim: str, document: Mapping[str, Any]) -> GateResult:
