@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from scipy.special import logit
 from scipy.stats import t as student_t
 
+import demur
 from demur.gold_standard.impurity import (
     ConfidenceLevel,
     XInterval,
@@ -87,6 +88,27 @@ def test_an_area_whose_replicates_are_smaller_is_not_made_larger():
 def test_the_interval_of_an_area_holds_it_and_begins_at_0_or_above(value, drawn):
     found = area_interval(value, np.array(drawn), SURE)
     assert 0 <= found.low <= found.value <= found.high
+
+
+def test_an_area_ends_at_the_most_that_is_possible():
+    assert area_interval(0.5, np.array([0.1, 0.5, 0.9]), SURE, most=1.0).high == 1.0
+
+
+def test_two_subjects_give_no_interval_beyond_what_the_metric_allows():
+    """Student's t with one degree of freedom reaches beyond distances of 1, and to costs below 0."""
+    means = {("wizards", "w1"): (1, 0.95, 0.9), ("wizards", "w2"): (0.9, 0.85, 0.8)}
+    means |= {("phone", "c1"): (0.95, 0.7, 0.45), ("phone", "c2"): (0.85, 0.6, 0.35)}
+    trials = [
+        {"performer": who, "subject": subject, "wer": x, "completed": y, "n": 20}
+        for (who, subject), heights in means.items()
+        for x, y in zip((0, 0.5, 1), heights, strict=True)
+    ]
+    options = {"x": "wer", "y": "completed", "gold": "wizards", "fit": "linear", "checks": False}
+    (found,) = demur.gold(trials, cost="100 * p", gain=(0.7, 0.8), **options)
+    (near,), (cost,) = found.impurities, found.costs
+    assert near.mean.high == near.mass.high == 1
+    assert max(near.below.high, near.above.high) <= 1
+    assert cost.average.low == 0
 
 
 def test_an_area_that_never_moves_from_0_has_no_width():

@@ -22,7 +22,7 @@ from demur.core.stats.intervals import Figure
 from demur.errors import DataError, UsageError
 from demur.gold_standard import integrals
 from demur.gold_standard.fitting import CurveFit, Performer
-from demur.gold_standard.impurity import XRange, breaks, confidence_level, even_interval
+from demur.gold_standard.impurity import PLACES, XRange, breaks, confidence_level, even_interval
 from demur.gold_standard.integrals import Span
 from demur.importers.reading import opened
 
@@ -474,6 +474,9 @@ def marginal_cost(
     if cost.low - 1e-9 <= low and high <= cost.high + 1e-9:
         difference = even_interval(*mean(apart), confidence)
     average = even_interval(value, drawn, confidence)
+    scale = gold.fit.counts.scale
+    if scale.upper is not None and (amount(np.linspace(scale.foot, scale.upper, PLACES)) >= 0).all():
+        average = replace(average, low=max(average.low, 0.0))
     return MarginalCost(system.name, cost.unit_name, average, difference, spans, gain, drawn)
 
 

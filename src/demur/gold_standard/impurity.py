@@ -52,15 +52,18 @@ def share_interval(value: float, drawn: Array, confidence: ConfidenceLevel) -> F
     return Figure(value, float(ends[0]), float(ends[1]))
 
 
-def area_interval(value: float, drawn: Array, confidence: ConfidenceLevel, *, shown: bool = True) -> Figure:
+def area_interval(
+    value: float, drawn: Array, confidence: ConfidenceLevel, *, shown: bool = True, most: float = np.inf
+) -> Figure:
     """An area between two curves, which noise only ever adds to: the interval has that bias taken off, down to 0.
 
-    Equal curves have an area too, in a sample: unless it is `shown` otherwise that they differ, it starts at 0.
+    Equal curves have an area too, in a sample: unless it is `shown` otherwise that they differ, it starts at 0. It ends
+    at the `most` that is possible.
     """
     bias = max(float(drawn.mean()) - value, 0.0)
     reach = confidence.critical * float(drawn.std(ddof=1))
     low = max(min(value - bias - reach, value), 0.0) if shown else 0.0
-    return Figure(value, low, max(value - bias + reach, value, reach))
+    return Figure(value, low, max(min(max(value - bias + reach, reach), most), value))
 
 
 def replicate_p(value: float, drawn: Array, freedom: int) -> float:
@@ -199,7 +202,8 @@ def impurity(gold: Performer, system: Performer, x_range: XRange) -> Impurity:
     nodes = x_range.grid.nodes
     gold_drawn, system_drawn = gold.replicates(nodes), system.replicates(nodes)
     more, less = x_range.grid.parts(gold_drawn - system_drawn)
-    foot = gold.fit.counts.scale.foot
+    foot, top = gold.fit.counts.scale.foot, gold.fit.counts.scale.upper
+    most = np.inf if top is None else (top - foot) * x_range.width
     whole = integrals.integral(lambda x: gold.fit(x) - foot, x_range.low, x_range.high, gold.fit.family.breaks)
     whole_drawn = x_range.grid.integral(gold_drawn - foot)
     signed = gold.fit(x_range.x) - system.fit(x_range.x)
@@ -212,13 +216,13 @@ def impurity(gold: Performer, system: Performer, x_range: XRange) -> Impurity:
     above = net.high < 0 or any(one.holds == "above gold" for one in ranges)
     share, shares = (mass / whole, (more + less) / whole_drawn) if whole > 0 else (float("nan"), more)
     nothing = Figure(share, why="the gold standard achieves nothing")
-    area = area_interval(mass, more + less, confidence, shown=below or above)
+    area = area_interval(mass, more + less, confidence, shown=below or above, most=most)
     return Impurity(
         system=system.name,
         mass=area,
         mean=replace(area, **{end: getattr(area, end) / x_range.width for end in ("value", "low", "high")}),
-        below=area_interval(above_zero, more, confidence, shown=below),
-        above=area_interval(below_zero, less, confidence, shown=above),
+        below=area_interval(above_zero, more, confidence, shown=below, most=most),
+        above=area_interval(below_zero, less, confidence, shown=above, most=most),
         relative=area_interval(share, shares, confidence, shown=below or above) if whole > 0 else nothing,
         ranges=ranges,
         x=x_range.x,

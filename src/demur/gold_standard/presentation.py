@@ -116,7 +116,7 @@ _MASSES = ("impurity mass", "impurity mass / gold", "mean distance")
 def performer_table(study: GoldStudy) -> ResultTable:
     """Who performed, how well, and how far from the gold standard."""
     units = Units.of(study.trials)
-    most = greatest_mass(study)
+    most, top = greatest_mass(study), study.trials.upper if study.trials.lower == 0 else None
     masses = [
         (
             figure(one.mass, most=most),
@@ -128,7 +128,7 @@ def performer_table(study: GoldStudy) -> ResultTable:
         for one in study.impurities
     ]
     rows = tuple(
-        (one.name, one.role, f"{one.subjects:,}", f"{one.trials:,}", figure(mean, units.y), *mass)
+        (one.name, one.role, f"{one.subjects:,}", f"{one.trials:,}", figure(mean, units.y, most=top), *mass)
         for one, mean, mass in zip(study.performers, study.means, [("–",) * 5, *masses], strict=True)
     )
     title, mean = f"Performers, over {units.span(study.x_range.low, study.x_range.high)}", f"mean {study.trials.y_name}"
