@@ -9,11 +9,12 @@ from __future__ import annotations
 import inspect
 import re
 import sys
+from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import chdir
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any
+from typing import Any, get_args
 
 from docs import cost, origins, worked
 
@@ -55,26 +56,86 @@ def _measures_of(kind: type, measures: dict[str, Any]) -> Iterator[str]:
 
 
 def commands_page() -> str:
-    """The reference of commands, from the command line's own declarations; those of a group come after its help."""
+    """The reference of commands, from the command line's own declarations, by the panels of `demur --help`."""
     import typer
 
     from demur.apps.cli.app import app_of
+    from demur.apps.cli.commands import PANELS
 
+    commands: Any = typer.main.get_command(app_of()).commands  # type: ignore[attr-defined]
+    shared = _widespread(commands)
     parts = ["# Commands", HERE, "Exit codes: 0 fine; 1 a gate did not hold; 2 usage or bad input; 3 internal error."]
-    parts += _sections(typer.main.get_command(app_of()), "demur", "##")
+    for panel, names in PANELS.items():
+        parts.append(f"## {panel}")
+        parts += [part for name in names for part in _section(commands[name], f"demur {name}", "###", shared)]
+    parts += ["## Options of many commands", SHARED_OPTIONS]
+    for panel in dict.fromkeys(panel for panel, _ in shared):
+        parts += [f"### {panel}", _options_table([row for home, row in shared if home == panel])]
     return "\n\n".join(parts) + "\n"
 
 
-def _sections(group: Any, name: str, heading: str) -> Iterator[str]:
-    for part, command in group.commands.items():
-        head = f"{heading} {name} {part}\n\n{inspect.cleandoc(command.help or '')}"
-        if hasattr(command, "commands"):
-            yield head
-            yield from _sections(command, f"{name} {part}", f"{heading}#")
-        else:
-            rows = [_option_row(parameter) for parameter in command.params if parameter.name != "help"]
-            table = "\n".join(["| option | meaning | default |", "|---|---|---|", *rows])
-            yield f"{head}\n\n{command.epilog}\n\n{table}"
+SHARED_OPTIONS = (
+    "Each command names those that it takes. Where one of them means something else to a command, it stands in the "
+    "table of that command. Every command takes `--seed`, also where nothing is random."
+)
+WIDESPREAD = 5
+"""Commands from which an option with the same words stands in a table of its own."""
+
+
+def _commands_of(command: Any) -> Iterator[Any]:
+    """The command, or all commands of a group."""
+    if hasattr(command, "commands"):
+        for one in command.commands.values():
+            yield from _commands_of(one)
+    else:
+        yield command
+
+
+def _widespread(commands: dict[str, Any]) -> list[tuple[str, str]]:
+    """Rows of options that many commands share, each after its panel; of one option the most frequent."""
+    from demur.apps.cli.commands import OPTION_PANEL_OF
+
+    counts = Counter(
+        (parameter.name, _option_row(parameter))
+        for command in commands.values()
+        for one in _commands_of(command)
+        for parameter in one.params
+        if parameter.name in OPTION_PANEL_OF and not _is_idle(parameter)
+    )
+    most: dict[str, str] = {}
+    for (name, row), count in counts.most_common():
+        if count >= WIDESPREAD:
+            most.setdefault(name, row)
+    return [(panel, most[name]) for name, panel in OPTION_PANEL_OF.items() if name in most]
+
+
+def _is_idle(parameter: Any) -> bool:
+    """Whether this is the seed of a command in which nothing is random."""
+    from demur.core.options import NoSeed
+
+    return bool(getattr(parameter, "help", None) == get_args(NoSeed)[1].help)
+
+
+def _section(command: Any, name: str, heading: str, shared: list[tuple[str, str]]) -> Iterator[str]:
+    """A command: its help, its example, its own options, and the names of those that many have; or all of a group."""
+    head = f"{heading} {name}\n\n{inspect.cleandoc(command.help or '')}"
+    if hasattr(command, "commands"):
+        yield head
+        for part, one in command.commands.items():
+            yield from _section(one, f"{name} {part}", f"{heading}#", shared)
+        return
+    yield f"{head}\n\n{command.epilog}"
+    elsewhere = {row for _, row in shared}
+    parameters = [one for one in command.params if one.name != "help" and not _is_idle(one)]
+    rows = {_option_row(one): one.opts[0] for one in parameters}
+    if own := [row for row in rows if row not in elsewhere]:
+        yield _options_table(own)
+    if others := [f"`{option}`" for row, option in rows.items() if row in elsewhere]:
+        yield f"[Shared options](#options-of-many-commands): {', '.join(others)}."
+
+
+def _options_table(rows: list[str]) -> str:
+    return "\n".join(["| option | meaning | default |", "|---|---|---|", *rows])
 
 
 def _option_row(parameter: Any) -> str:

@@ -1,5 +1,6 @@
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -10,6 +11,8 @@ import polars as pl
 import pytest
 
 from commands import Demur, log
+from demur.apps.cli.app import COMMANDS
+from demur.apps.cli.commands import OPTION_PANELS, PANELS
 from demur.apps.cli.output import failures
 from demur.errors import UsageError
 
@@ -513,6 +516,24 @@ def test_the_list_of_commands_is_the_same_without_their_options(
     brief = demur(asked)
     assert brief.stdout.splitlines() == whole.stdout.splitlines()
     assert whole.returncode == 0
+
+
+def test_every_command_stands_in_one_panel_of_the_help(demur: Demur) -> None:
+    commands = {job.name.split()[0] for jobs, _ in COMMANDS for job in jobs}
+    named = [name for names in PANELS.values() for name in names]
+    assert sorted(named) == sorted(commands)
+    shown = re.findall(r"^│ ([a-z][a-z-]+)  ", demur("--help").stdout, re.MULTILINE)
+    assert shown == named
+
+
+def test_options_that_many_commands_share_have_panels_of_their_own(demur: Demur) -> None:
+    panels = re.findall(r"╭─ (.+?) ─", demur("score", "--help").stdout)
+    assert panels == ["Arguments", "Options", *OPTION_PANELS]
+
+
+def test_help_names_flags_and_not_options_of_python(demur: Demur) -> None:
+    shown = " ".join(demur("score", "--help").stdout.replace("│", " ").split())
+    assert "joined by --on, or by id" in shown
 
 
 def test_figures_are_listed_and_chosen_by_name(demur: Demur, tmp_path: Path) -> None:

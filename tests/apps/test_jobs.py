@@ -20,7 +20,7 @@ import demur
 from commands import Demur, log
 from demur.apps.cli import commands
 from demur.apps.cli.app import app_of, run_report
-from demur.apps.cli.commands import TYPES, add_jobs, command_of, help_of, run_job
+from demur.apps.cli.commands import TYPES, add_jobs, command_of, flags_of, help_of, run_job
 from demur.apps.cli.output import FigureOptions, OutputOptions, as_json, failures, parameters_of
 from demur.core.jobs import REQUIRED, Argument, Job, Option, Output, fields_of, parameters, values_of
 from demur.errors import UsageError
@@ -87,7 +87,7 @@ def test_the_command_has_the_options_of_the_function(job: Job) -> None:
             assert (flag.help, flag.metavar) == (one.option.help, one.flag)
             continue
         assert one.flag.partition("/")[0] in flag.opts
-        assert flag.help == help_of(one.option)
+        assert flag.help == help_of(one.option, flags_of(job))
         assert flag.required == (one.default is REQUIRED)
         assert not one.choices or get_args(built[name].annotation)[0] in (one.type, one.type | None)
         if not one.option.repeat:

@@ -347,9 +347,17 @@ def with_flags(fault: DemurError, flags: Mapping[str, str]) -> DemurError:
     '--delta goes with --max-error'
     """
     for one in {fault, *(fault.faults if isinstance(fault, DataError) else ())}:
-        text = re.sub(r"`(\w+)`", lambda match: flags.get(match[1], match[0]), str(one))
-        one.args = (text, *one.args[1:])
+        one.args = (flagged(str(one), flags), *one.args[1:])
     return fault
+
+
+def flagged(text: str, flags: Mapping[str, str]) -> str:
+    """A text with flags in place of options in backticks.
+
+    >>> flagged("joined by `on`, as `score` shows", {"on": "--on"})
+    'joined by --on, as `score` shows'
+    """
+    return re.sub(r"`(\w+)`", lambda match: flags.get(match[1], match[0]), text)
 
 
 def _read(text: str, kind: Any) -> Any:

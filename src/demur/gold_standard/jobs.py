@@ -202,7 +202,7 @@ def gold(
     seed: Seed = 0,
     step: Step = silent,
 ) -> "GoldStudies":
-    """How far from a human: benchmark graph, gold impurity, complexity, verdict and cost from trials.
+    """Measure how far systems are from people: benchmark graph, gold impurity, complexity, verdict and cost.
 
     Tables are what `read_trials` takes, or trials that it has read. `fit` is a kind of curve, or a dict from
     performers to kinds, in which the empty name stands for all others. `cost` is a file, an expression in `p`, or
@@ -256,7 +256,7 @@ def plan_gold(
     seed: Seed = 0,
     step: Step = silent,
 ) -> "GoldPlan":
-    """How many wizards and trials a study needs, by simulation from a pilot.
+    """Plan a study: how many wizards and trials it needs, by simulation from a pilot.
 
     Tables are what `read_trials` takes, or trials that it has read.
     """

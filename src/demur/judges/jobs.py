@@ -24,7 +24,7 @@ def agreement(
     seed: Seed = 0,
     step: Step = silent,
 ) -> "JudgedAnswers":
-    """How far judges agree: Cohen's and Fleiss' kappa, Krippendorff's alpha; of a folder, how far judging is as well.
+    """Measure how far judges agree: Cohen's and Fleiss' kappa, Krippendorff's alpha; of a folder, show progress too.
 
     Intervals are by the bootstrap over answers. `rows()` of a folder gives the judged log.
     """

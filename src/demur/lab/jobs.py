@@ -441,7 +441,7 @@ def demo(
     seed: Seed = 0,
     step: Step = silent,
 ) -> "Demonstration":
-    """Train three models on a bundled museum guide, let them mishear, and show the whole story."""
+    """Train three models on a bundled museum guide, evaluate them on noisy speech, and show the results."""
     from demur.lab.understanding_experiments import demonstrate
 
     return demonstrate(Sampling(level, replicates, seed), logs, step)

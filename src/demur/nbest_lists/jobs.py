@@ -180,7 +180,7 @@ def nbest(
     seed: Seed = 0,
     step: Step = silent,
 ) -> "NBestEvaluations":
-    """WSER, oracle, NCE and ICE of N-best lists with confidences, with intervals, and what the ICE is made of.
+    """Score N-best lists with confidences: WSER, oracle, NCE and ICE, with intervals.
 
     Data are what `read_nbest` takes, or a lazy frame, which is counted where it is. With `compare` the result holds the
     comparison of its systems, as `comparison`; with `recalibrate_on` what recalibrating did to each system, as

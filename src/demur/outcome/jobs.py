@@ -202,7 +202,7 @@ def majority_baseline(
     withheld: Withheld = WITHHELD,
     missing_confidence: MissingConfidence = "lowest",
 ) -> "BaselineLog":
-    """A log of the same turns with the most frequent right label as the answer to each: the majority baseline.
+    """Write a log of the same turns in which every answer is the most frequent right label: the majority baseline.
 
     Turns are what `read` takes. `frame()` of the result is a table that `classes`, `score` and `predict_outcome` read.
 

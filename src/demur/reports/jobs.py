@@ -123,7 +123,7 @@ def report(
     classes: Any = None,
     step: Step = silent,
 ) -> "Report":
-    """One page on one or more tables: answers, N-best lists, dialogues and trials; also Markdown, JSON and JUnit XML.
+    """Write one page on tables of answers, N-best lists, dialogues and trials; also as Markdown, JSON and JUnit XML.
 
     Data are what `compare` takes, a dict of names to tables, arrays and estimators too, and tables of other kinds. What
     each table is, its columns say; `kinds={"log.csv": "trials"}` says it where they do not. `by` names the columns to
@@ -189,7 +189,7 @@ def verify_engine(
     seed: Annotated[int, Option("Seed of the log made for it.", minimum=0)] = 0,
     step: Step = silent,
 ) -> "Verification":
-    """Does an engine, or your cluster, give the numbers that memory gives? Every measure and count is compared."""
+    """Check that an engine, or your cluster, gives the same numbers as memory: every measure and count."""
     from demur.reports.verify import verify_engines
 
     return verify_engines(engine, spark_master, rows=rows, seed=seed, step=step)

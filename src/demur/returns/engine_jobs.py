@@ -64,7 +64,7 @@ def merge(
     seed: Seed = 0,
     step: Step = silent,
 ) -> "Evaluations":
-    """Parts of a log that were counted apart, as one: what score of the whole log shows; -o WHOLE.sweep keeps it."""
+    """Merge .sweep files of parts of a log, and show what `score` shows of the whole; -o WHOLE.sweep keeps the sum."""
     from demur.returns.evaluate import evaluate, returns_measures
     from demur.returns.sweep_files import merged, read_sweeps
 
@@ -107,7 +107,7 @@ def watch(
     seed: Seed = 0,
     step: Step = silent,
 ) -> "Evaluations":
-    """A lake that grows by days: counts what is new, keeps it, and shows any range of days without reading it again.
+    """Count the new days of a lake that grows daily, and show any range of days without reading them again.
 
     A day whose files have changed since it was counted is counted again. Run it once a day, as by cron.
     """

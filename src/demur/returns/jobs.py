@@ -146,7 +146,7 @@ def score(
     classes: Any = None,
     step: Step = silent,
 ) -> "Evaluations":
-    """Error-return curve, areas and operating points of each system, with intervals.
+    """Score each system: error-return curve, areas and operating points, with intervals.
 
     Data are what `read` takes, or arrays: `score(y_true, proba, classes=...)`, as `predictions` takes them, and
     `score(estimator, X, y)` of scikit-learn. A lazy frame (Polars, DuckDB, PySpark ...) is counted by the engine that
@@ -207,7 +207,7 @@ def compare(
     classes: Any = None,
     step: Step = silent,
 ) -> "Comparison":
-    """Is the difference real, and where: paired curves, dominance, crossings, tests.
+    """Compare systems: is the difference real, and where? Paired curves, tests, dominance, crossings.
 
     Systems are paired by id, or as `pair_by` says; inputs that were tried several times (a column trial) are paired and
     grouped by id. `confidence` names several columns of confidences, or a dict gives names to them: the same answers
@@ -270,7 +270,7 @@ def threshold(
     classes: Any = None,
     step: Step = silent,
 ) -> "Choice":
-    """The threshold for a cost, or for a limit on errors or on non-returns, which can be promised for new inputs.
+    """Choose a threshold: by cost, or by a limit on errors or non-returns, with a guarantee for new inputs on request.
 
     It is of one system; its evaluation, in which the threshold is shown, is made when it is first asked for.
     """
@@ -342,7 +342,7 @@ def drift(
     seed: Seed = 0,
     step: Step = silent,
 ) -> "Drift":
-    """Has it changed since: confidences, answers, withheld share, errors, calibration; does the threshold still hold?
+    """Compare an old log with a new one: what has changed, and does the threshold still hold?
 
     Two logs, or one that `by` splits. A log that does not tell right from wrong is taken too. Two `.sweep` files, as
     `watch` keeps them, are compared without reading a log.
@@ -389,7 +389,7 @@ def classes(
     classes: Any = None,
     step: Step = silent,
 ) -> "ClassReports":
-    """Precision, recall and F of each class, averages, kappa, confusion; rejected inputs counted honestly.
+    """Score classes: precision, recall, F and confusions of each, averages and kappa; rejected inputs count too.
 
     Every label counts as a label, those that mean out of scope too, and no confidences are needed.
     """
@@ -429,7 +429,7 @@ def fit_recalibration(
     seed: Seed = 0,
     step: Step = silent,
 ) -> "Calibration":
-    """A map that makes confidences mean what they say, chosen among five kinds on answers they were not fitted to.
+    """Fit a map that calibrates confidences; the best of five kinds is chosen by cross-validation.
 
     Its `fitted` is the map, which `apply_recalibration` takes; `to_dict()["map"]` is what a file holds of it.
     """
@@ -474,7 +474,7 @@ def apply_recalibration(
     replicates: Replicates = 1000,
     seed: Seed = 0,
 ) -> "RecalibratedLog":
-    """A log with its confidences mapped; all other columns stay, and the old confidences are kept beside the new.
+    """Apply a map to the confidences of a log; all other columns stay, the old confidences among them.
 
     Where the log tells right from wrong, calibration is compared before and after. `table` has the rows.
     """

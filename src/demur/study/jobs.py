@@ -45,7 +45,7 @@ def study_status(
     seed: Seed = 0,
     step: Step = silent,
 ) -> "StudyStatus":
-    """How far a study has come, also while it is being served, and how many more people it needs."""
+    """Show how far a study has come, also while it is being served, and how many more people it needs."""
     from demur.study.checks import status_of
 
     return status_of(Path(study), half_width=half_width, studies=studies, seed=seed, step=step)
@@ -147,7 +147,7 @@ def demo_study(
     seed: Seed = 1,
     step: Step = silent,
 ) -> "DemoStudy":
-    """A whole study with simulated participants and wizards: its export and its benchmark graph."""
+    """Run a whole study with simulated participants and wizards: its export and its benchmark graph."""
     from demur.gold_standard.jobs import gold
     from demur.study.checks import check_study
     from demur.study.demo import SimulatedStudy, write_simulated

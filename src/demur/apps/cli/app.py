@@ -15,6 +15,7 @@ import typer
 from demur.apps import web_extra
 from demur.apps.cli import output
 from demur.apps.cli.commands import (
+    PANEL_OF,
     Run,
     add_jobs,
     add_names,
@@ -259,7 +260,7 @@ def follow(
     replicates: Replicates = 1000,
     seed: Seed = 0,
 ) -> None:
-    """The live curve of a log that grows, in bounded memory; Ctrl-C ends it with the result in full."""
+    """Show the curve of a log while it grows, in bounded memory; Ctrl-C ends with the full result."""
     from demur.apps.cli import following
 
     reading = reading_of(columns, where, out_of_scope, withheld, missing_confidence)
@@ -298,7 +299,7 @@ def serve(
     max_minutes: Annotated[int, Option("Most processor time of one job.", minimum=1, metavar="MINUTES")] = 10,
     open_browser: OpenBrowser = False,
 ) -> None:
-    """The workbench in the browser: runs, comparisons, errors, N-best lists, outcomes and gold standards."""
+    """Open the workbench in the browser: runs, comparisons, errors, N-best lists, outcomes and gold standards."""
     with web_extra("the workbench needs"):
         from demur.apps.web.server import Address, page_that_opens
         from demur.apps.web.server import serve as serve_store
@@ -391,7 +392,7 @@ def cite(
     json: Annotated[bool, Option("One JSON document instead of BibTeX.")] = False,
     seed: NoSeed = 0,  # noqa: ARG001
 ) -> None:
-    """What to cite, as BibTeX: demur itself and the methods that commands use."""
+    """Print what to cite, as BibTeX: demur itself and the methods that commands use."""
     from demur.apps.cli.output import as_json
     from demur.core.show import citations
 
@@ -401,13 +402,12 @@ def cite(
 
 
 GROUPS = {
-    "recalibrate": "Confidences that mean what they say: fit a map on one log, apply it to others.",
-    "outcome": "Which misunderstandings cost the outcome: models of what dialogues achieve, and predictions from them.",
-    "understand": "A relevance model that answers questions or says that it does not understand: train, tune, respond, "
-    "chat.",
-    "study": "Wizard-of-Oz studies: people talk to wizards or to systems, both with the same noisy input.",
-    "experiment": "Experiments of the literature, on data of your own or on a bundled simulated study.",
-    "import": "Turn corpora in other formats into tables that the other commands read.",
+    "recalibrate": "Calibrate confidences: fit a map on one log, apply it to others.",
+    "outcome": "Find which misunderstandings cost the outcome of dialogues, and predict the outcome for new systems.",
+    "understand": "Train and use a relevance model that answers questions or says that it does not understand.",
+    "study": "Run Wizard-of-Oz studies: people talk to wizards or to systems, both with the same noisy input.",
+    "experiment": "Repeat experiments of the papers, on your own data or on bundled data.",
+    "import": "Convert logs of other tools and corpora to tables. Other commands read most of these logs as they are.",
 }
 """Commands of two words, by the first."""
 
@@ -441,7 +441,7 @@ COMMANDS: tuple[tuple[Sequence[Job], Run], ...] = (
     ((*DSTC_JOBS, *SLF_JOBS), run_import),
     ([CITE, DOCTOR], call),
 )
-"""Every job with what runs it, in the order of `demur --help`."""
+"""Every job with what runs it; `PANELS` has the order of `demur --help`."""
 
 
 HELP = (["-h"], ["--help"])
@@ -460,7 +460,7 @@ def app_of(arguments: Sequence[str] = ()) -> typer.Typer:
     every = [(job, run) for jobs, run in COMMANDS for job in jobs]
     for name, about in GROUPS.items():
         if not asked or name == arguments[0]:
-            app.add_typer(typer.Typer(help=about, no_args_is_help=True), name=name)
+            app.add_typer(typer.Typer(help=about, no_args_is_help=True), name=name, rich_help_panel=PANEL_OF.get(name))
     if list(arguments) in HELP:
         add_names(app, (job for job, _ in every))
         return app

@@ -6,18 +6,19 @@ import glob
 import inspect
 import os
 import sys
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import fields, replace
 from pathlib import Path
 from typing import Annotated, Any, TypeVar
 
 import typer
+from typer.core import TyperGroup
 
 from demur import __version__
 from demur.apps.cli import output
 from demur.apps.cli.output import FigureOptions, OutputOptions, RowOptions, gate_option, parameters_of, steps
-from demur.core.jobs import REQUIRED, Argument, Job, Option, Parameter, check_values, load, with_flags
+from demur.core.jobs import REQUIRED, Argument, Job, Option, Parameter, check_values, flagged, load, with_flags
 from demur.core.show.results import path_text
 from demur.errors import DemurError, Interrupted, UsageError
 
@@ -27,6 +28,35 @@ TYPES = (bool, int, float, Path)
 ALLOCATION = {-1: 1 << 29, -3: 1 << 25}
 """Options of `mallopt` in bytes: how many free ones are kept (M_TRIM_THRESHOLD), and how large arrays may be that use
 them (M_MMAP_THRESHOLD)."""
+
+PANELS = {
+    "Answers that may be withheld": ("score", "compare", "threshold", "classes", "drift", "recalibrate"),
+    "Lists, outcomes, people": ("nbest", "outcome", "gold", "plan", "study", "judge", "agreement"),
+    "Reports and runs": ("report", "add", "runs", "rm", "serve"),
+    "Logs": ("validate", "import", "follow", "watch", "merge", "verify-engine"),
+    "Systems to study": ("demo", "understand", "simulate", "learn", "experiment"),
+    "About demur": ("doctor", "cite"),
+}
+"""The commands and groups of `demur --help`, in its order, by panel."""
+
+OPTION_PANELS = {
+    "Reading logs": (
+        *("columns", "where", "out_of_scope", "withheld", "missing_confidence", "name", "confidence", "scorer"),
+        *("metric", "filter", "rows", "gold", "on", "withheld_like", "confidence_scale", "decimal", "kind", "ontology"),
+    ),
+    "Large logs": ("engine", "spark_master", "exact_up_to", "check_ids", "join"),
+    "Intervals": ("level", "replicates", "seed"),
+    "Output": ("output", "json", "quiet", "fail_if"),
+    "Figures": ("figure", "list_figures", "width", "font_size", "no_title", "grey"),
+}
+"""The options that many commands share, by panel of their help; all others come before them."""
+
+
+def _by_name(panels: Mapping[str, Iterable[str]]) -> dict[str, str]:
+    return {name: panel for panel, names in panels.items() for name in names}
+
+
+PANEL_OF, OPTION_PANEL_OF = _by_name(PANELS), _by_name(OPTION_PANELS)
 
 Group = TypeVar("Group", OutputOptions, FigureOptions, RowOptions)
 Run = Callable[[Job, dict[str, Any]], None]
@@ -51,10 +81,20 @@ def _main(
     """
 
 
+class Commands(TyperGroup):
+    """The commands in the order of the panels, and after these in the order in which they were added."""
+
+    def list_commands(self, ctx: Any) -> list[str]:
+        """The names of the commands, in order."""
+        places = {name: place for place, name in enumerate(PANEL_OF)}
+        return sorted(super().list_commands(ctx), key=lambda name: places.get(name, len(places)))
+
+
 def new_app() -> typer.Typer:
     """An app without commands: what `demur` says of itself, and --version."""
     app = typer.Typer(
         name="demur",
+        cls=Commands,
         help='Evaluate language understanding that is allowed to say "I don\'t understand".',
         no_args_is_help=True,
         pretty_exceptions_enable=False,
@@ -70,19 +110,21 @@ def add_jobs(app: typer.Typer, jobs: Iterable[Job], run: Run | None = None) -> N
     for job in jobs:
         group, _, name = job.name.rpartition(" ")
         home = _group(app, group) if group else app
-        home.command(name, epilog=f"Example: `{job.example}`")(command_of(job, run or run_job))
+        panel = None if group else PANEL_OF.get(name)
+        home.command(name, epilog=f"Example: `{job.example}`", rich_help_panel=panel)(command_of(job, run or run_job))
 
 
 def add_names(app: typer.Typer, jobs: Iterable[Job]) -> None:
     """Add the commands of one word by name and help alone: all that a list of commands needs, far quicker to make."""
     for job in jobs:
         if " " not in job.name:
-            app.command(job.name, help=job.help)(lambda: None)
+            app.command(job.name, help=job.help, rich_help_panel=PANEL_OF.get(job.name))(lambda: None)
 
 
 def command_of(job: Job, run: Run) -> Callable[..., None]:
     """The command of a job: the options of its function, and those that say where the result goes."""
-    declared = [_declare(one) for one in job.parameters]
+    flags = flags_of(job)
+    declared = [_declare(one, flags) for one in job.parameters]
     declared += [
         _keyword(one.name, Path | None, _option((one.flag, one.short), one.help, one.metavar), None)
         for one in job.outputs
@@ -103,11 +145,12 @@ def command_of(job: Job, run: Run) -> Callable[..., None]:
         except KeyboardInterrupt:
             raise Interrupted("interrupted; no output was left half-written") from None
         except DemurError as fault:
-            flags = {one.name: one.flag.partition("/")[0] for one in job.parameters}
-            flags |= {one.name: one.flag for one in job.outputs}
-            flags |= {"width": "--width", "font_size": "--font-size"}
-            raise with_flags(fault, flags) from None
+            others = {one.name: one.flag for one in job.outputs}
+            others |= {"width": "--width", "font_size": "--font-size"}
+            raise with_flags(fault, flags | others) from None
 
+    for one in declared:
+        one.annotation.__metadata__[0].rich_help_panel = OPTION_PANEL_OF.get(one.name)
     command.__name__, command.__doc__ = job.name.replace(" ", "_"), job.help
     command.__signature__ = inspect.Signature(declared)  # type: ignore[attr-defined]
     command.__annotations__ = {one.name: one.annotation for one in declared}
@@ -279,8 +322,8 @@ def _group(app: typer.Typer, name: str) -> typer.Typer:
     return group
 
 
-def _declare(parameter: Parameter) -> inspect.Parameter:
-    """How the command line declares a parameter of a job."""
+def _declare(parameter: Parameter, flags: Mapping[str, str]) -> inspect.Parameter:
+    """How the command line declares a parameter of a job; its help names the flags of others."""
     option = parameter.option
     if isinstance(option, Argument):
         kind: Any = list[str] if parameter.several else str
@@ -290,7 +333,7 @@ def _declare(parameter: Parameter) -> inspect.Parameter:
         return _keyword(parameter.name, kind, argument, REQUIRED)
     is_read = option.parse is None and (parameter.choices or parameter.type in TYPES)
     kind = parameter.type if is_read else str
-    about = _option((parameter.flag, option.short), help_of(option), option.metavar)
+    about = _option((parameter.flag, option.short), help_of(option, flags), option.metavar)
     if option.repeat:
         return _keyword(parameter.name, list[kind] | None, about, None)
     if parameter.default is REQUIRED:
@@ -299,9 +342,14 @@ def _declare(parameter: Parameter) -> inspect.Parameter:
     return _keyword(parameter.name, kind if default is not None else kind | None, about, default)
 
 
-def help_of(option: Option) -> str:
-    """The help of an option, with its range."""
-    return f"{option.help} Must be {option.range}." if option.range else option.help
+def flags_of(job: Job) -> dict[str, str]:
+    """The flag of each option of a job."""
+    return {one.name: one.flag.partition("/")[0] for one in job.parameters}
+
+
+def help_of(option: Option, flags: Mapping[str, str]) -> str:
+    """The help of an option, with its range, and with the flags of other options that it names."""
+    return flagged(f"{option.help} Must be {option.range}." if option.range else option.help, flags)
 
 
 def _option(flags: Iterable[str | None], text: str, metavar: str | None) -> Any:

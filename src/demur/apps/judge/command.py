@@ -91,7 +91,7 @@ def judge(
     json: Annotated[bool, Option("With --dry-run: one JSON document.")] = False,
     seed: Annotated[int | None, Option("Seed of what is drawn and of all orders. Default: 0.", minimum=0)] = None,
 ) -> None:
-    """People say whether answers are right: pages for judges, who see one answer at a time, and for who leads them."""
+    """Let people judge in the browser whether answers are right, one answer at a time."""
     from demur.judges.answers import read_answers
     from demur.judges.session import Judging, begin, folder_of
     from demur.returns.table import Reading

@@ -133,7 +133,7 @@ def simulate(
     seed: Seed = 0,
     step: Step = silent,
 ) -> "Simulation":
-    """Simulated users talk to dialogue managers over a noisy channel; logs in the project's own tables.
+    """Simulate users who talk to dialogue managers over a noisy channel, and write the logs.
 
     In Python a manager of your own is a function that takes the domain and gives, for each dialogue, a function from
     N-best lists to the system's act as text. `.turns` has the N-best lists, `.answers` what the best hypotheses stand
