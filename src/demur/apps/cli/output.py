@@ -486,10 +486,14 @@ def _systems(document: Mapping[str, Any], *, alone: bool) -> list[Mapping[str, A
     return list(document.get("systems", (document,) if alone else ()))
 
 
+FLATTENED = ("measures", "intervals")
+"""Groups of a result whose numbers a gate may name without the group."""
+
+
 def _system(part: Mapping[str, Any]) -> Subject:
     name = str(part.get("system", part.get("performer", part.get("study", "result"))))
     name += f" [{part['slice']}]" if "slice" in part else ""
-    return Subject(name, {**part, **part.get("measures", {}), **part.get("intervals", {})})
+    return Subject(name, {**part, **{key: value for group in FLATTENED for key, value in part.get(group, {}).items()}})
 
 
 def _value_of(subject: Subject, name: str) -> float | None:
@@ -512,7 +516,8 @@ def _value_of(subject: Subject, name: str) -> float | None:
 def _unknown_name(name: str, values: Mapping[str, Any]) -> UsageError:
     from demur.core.show.numbers import first_names
 
-    known = sorted(_numbers(values), key=lambda one: (one.count("."), one))
+    names = (one for one in _numbers(values) if one.partition(".")[0] not in FLATTENED)
+    known = sorted(names, key=lambda one: (one.count("."), one))
     if not known:
         return UsageError(f'--fail-if knows no "{name}": this result has no number that a gate could be asked of')
     near = difflib.get_close_matches(name, known, n=1)
