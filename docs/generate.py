@@ -7,6 +7,7 @@
 from __future__ import annotations
 
 import inspect
+import json
 import re
 import sys
 from collections import Counter
@@ -146,6 +147,74 @@ def _option_row(parameter: Any) -> str:
     shown = value is not None and value is not False and not callable(value) and value != []
     default = f"`{value}`" if shown else ""
     return f"| {names} | {(getattr(parameter, 'help', '') or '').replace('|', chr(92) + '|')} | {default} |"
+
+
+JSON_WORDS = """# JSON
+
+%s
+
+`--json` prints one document on standard output and nothing else; `-o FILE.json` writes the same, and so does `to_dict()` in Python.
+
+```console
+$ demur score logs/mixed-noisy.jsonl --json --fail-if "error_at_nonreturn > 0.5" -o scores.json
+...
+```
+
+## What documents share
+
+Every document begins with `"format": 1`. While that number stays, keys are only added ([Compatibility](compatibility.md)), so ignore keys that you do not know.
+
+| key | holds |
+|---|---|
+| `value`, `low`, `high` | a number and the ends of its interval, at confidence level `level` (0.95 unless said otherwise) |
+| `why` | why a number is undefined; its `value` is `null` then |
+| `p`, `p_adjusted` | a p-value, and the same after correction for all tests of the document |
+| `system`, `n` | the name of a system, and how many inputs it was given |
+| `signature` | the measure with its parameters, the number of inputs, the digest of the data, the version |
+| `error`, `nonreturn` | shares of all inputs: answered wrongly, and withheld |
+| `threshold` | the least confidence that is returned; the texts `"inf"` and `"-inf"` where it has no end |
+| `verdict`, `better` | the result of a comparison in the words of `demur compare` |
+| `notes`, `warnings` | sentences: what was assumed, and what to look at |
+
+Rates lie in [0, 1]. Sentences may change in any release; names of keys may not.
+
+## Keys of each command
+
+The keys that the tests hold each command to. `[]` stands for each entry of a list, *with intervals* for numbers that have `value`, `low` and `high`. Keys that are names of systems,
+columns or labels are those of the example.
+
+"""
+
+
+def json_page() -> str:
+    """The reference of documents: the keys that `tests/golden/format-1.json` promises, command by command."""
+    promised = json.loads((DOCS.parent / "tests" / "golden" / "format-1.json").read_text(encoding="utf-8"))
+    parts = [(JSON_WORDS % HERE).rstrip()]
+    for command, keys in promised.items():
+        outline = "\n".join(_outline(keys))
+        parts.append(f"### demur {command}\n\n```text\n{outline}\n```")
+    return "\n\n".join(parts) + "\n"
+
+
+INTERVAL = {"value", "low", "high"}
+"""The keys of a number with its interval."""
+
+
+def _outline(keys: dict[str, Any], depth: int = 0) -> Iterator[str]:
+    """The keys of a document, those of values within values below them."""
+    indent = "  " * depth
+    if plain := [key for key, within in keys.items() if not within]:
+        yield indent + ", ".join(plain)
+    if numbers := [key for key, within in keys.items() if within.keys() == INTERVAL]:
+        yield f"{indent}with intervals: {', '.join(numbers)}"
+    alike: dict[str, list[str]] = {}
+    for key, within in keys.items():
+        if within and key not in numbers:
+            alike.setdefault(json.dumps(within), []).append(key)
+    for names in alike.values():
+        within = keys[names[0]]
+        yield f"{indent}{', '.join(names)}{'[]' if '[]' in within else ''}"
+        yield from _outline(within.get("[]", within), depth + 1)
 
 
 def python_page() -> str:
@@ -319,6 +388,7 @@ def pages() -> dict[Path, str]:
         DOCS / "measures.md": measures_page(),
         DOCS / "commands.md": commands_page(),
         DOCS / "python.md": python_page(),
+        DOCS / "json.md": json_page(),
         DOCS / "cost.md": cost.page(),
         DOCS / "gallery.md": gallery_page(),
         **{DOCS / f"{name}.md": text for name, text in origins.pages().items()},

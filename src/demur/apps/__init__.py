@@ -12,6 +12,6 @@ def web_extra(what: str) -> Iterator[None]:
     try:
         yield
     except ModuleNotFoundError as missing:
-        if missing.name in ("starlette", "uvicorn", "jinja2", "websockets"):
+        if missing.name in ("starlette", "anyio", "uvicorn", "jinja2", "websockets"):
             raise UsageError(f"{what} the extra: pip install 'demur[web]'") from None
         raise
