@@ -153,7 +153,8 @@ JSON_WORDS = """# JSON
 
 %s
 
-`--json` prints one document on standard output and nothing else; `-o FILE.json` writes the same, and so does `to_dict()` in Python.
+`--json` prints one document on standard output and nothing else; `-o FILE.json` writes the same, and so does
+`to_dict()` in Python.
 
 ```console
 $ demur score logs/mixed-noisy.jsonl --json --fail-if "error_at_nonreturn > 0.5" -o scores.json
@@ -162,11 +163,12 @@ $ demur score logs/mixed-noisy.jsonl --json --fail-if "error_at_nonreturn > 0.5"
 
 ## What documents share
 
-Every document begins with `"format": 1`. While that number stays, keys are only added ([Compatibility](compatibility.md)), so ignore keys that you do not know.
+Every document begins with `"format": 1`. While that number stays, keys are only added
+([Compatibility](compatibility.md)), so ignore keys that you do not know.
 
 | key | holds |
 |---|---|
-| `value`, `low`, `high` | a number and the ends of its interval, at confidence level `level` (0.95 unless said otherwise) |
+| `value`, `low`, `high` | a number and the ends of its interval; `level` is the confidence level, 0.95 by default |
 | `why` | why a number is undefined; its `value` is `null` then |
 | `p`, `p_adjusted` | a p-value, and the same after correction for all tests of the document |
 | `system`, `n` | the name of a system, and how many inputs it was given |
@@ -180,8 +182,8 @@ Rates lie in [0, 1]. Sentences may change in any release; names of keys may not.
 
 ## Keys of each command
 
-The keys that the tests hold each command to. `[]` stands for each entry of a list, *with intervals* for numbers that have `value`, `low` and `high`. Keys that are names of systems,
-columns or labels are those of the example.
+The keys that the tests hold each command to. `[]` stands for each entry of a list, *with intervals* for numbers that
+have `value`, `low` and `high`. Keys that are names of systems, columns or labels are those of the example.
 
 """
 
