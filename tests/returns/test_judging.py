@@ -462,3 +462,21 @@ def test_one_system_coded_differently_is_found_among_others():
     rows += [row(system="odd", target=label, prediction=label.upper()) for label in "abc"]
     with pytest.raises(DataError, match='system "odd": no prediction occurs among the targets'):
         judged(*rows)
+
+
+def warns_of_no_targets(found):
+    return any("every target is null" in warning for warning in found.warnings)
+
+
+def test_a_log_whose_targets_are_all_null_is_warned_of():
+    rows = [row(id=k, target=None) for k in range(3)]
+    assert warns_of_no_targets(responses(rows))
+    assert not warns_of_no_targets(responses([*rows, row(id=3)]))
+    assert not warns_of_no_targets(responses([one | {"target": "oos"} for one in rows]))
+    assert not warns_of_no_targets(responses([one | {"correct": False} for one in rows]))
+    assert not warns_of_no_targets(responses(rows, reading=Reading(where=(("confidence", "0.5"),))))
+
+
+def test_a_part_of_a_log_may_be_all_out_of_scope(tmp_path):
+    parts = [jsonl(tmp_path / f"{target}.jsonl", [row(target=target, system="s")]) for target in ("a", None)]
+    assert not warns_of_no_targets(read_responses(*parts))

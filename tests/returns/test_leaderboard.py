@@ -194,14 +194,14 @@ def test_leaders_that_trade_errors_against_right_answers_are_not_said_to_be_alik
 def test_leaders_come_by_rank_and_the_baseline_with_counts_however_the_table_is_sorted(many):
     first, second, *_ = verdicts.comparison_sentences(compare(table(*systems()), replicates=60, sort="system"))
     assert [first, second] == verdicts.comparison_sentences(many)[:2]
-    assert first == "s1 and s3 lead, with no significant difference between them when all 21 pairs are tested."
+    assert first == "s1 and s3 lead, with no significant difference between them after correction for 21 tests."
     counts = r"\d of 6 other systems are significantly better than s0, the baseline; \d (is|are) significantly worse.*"
     assert re.fullmatch(rf"{counts} \(corrected for 6 tests\)\.", second)
 
 
 def test_of_many_leaders_the_first_are_named():
     logs = [made_up(name, 200, seed=0, accuracy=0.8 if name < "g" else 0.2) for name in "abcdefg"]
-    tested = "with no significant difference between them when all 21 pairs are tested"
+    tested = "with no significant difference between them after correction for 21 tests"
     lead = f"6 of 7 systems lead, {tested}; the first are a, b and c"
     assert verdicts.comparison_title(compare(table(*logs), replicates=50)) == lead
 
@@ -209,7 +209,7 @@ def test_of_many_leaders_the_first_are_named():
 def test_systems_that_are_alike_do_not_lead():
     logs = [made_up(name, 40, seed=0, accuracy=0.8) for name in "abcdefg"]
     first, second = verdicts.comparison_sentences(compare(table(*logs), replicates=50))
-    assert first == "No significant difference between any two of 7 systems when all 21 pairs are tested."
+    assert first == "No significant difference between any two of 7 systems after correction for 21 tests."
     assert second.startswith("None of the 6 other systems is significantly different from a, the baseline (")
     title = verdicts.comparison_title(compare(table(*logs[:3]), replicates=50))
     assert title == "3 systems: no significant difference between a, b and c"

@@ -76,7 +76,7 @@ def test_unpaired_is_what_was_asked_for():
 def test_without_ids_systems_are_unpaired_and_it_says_so():
     found = pair(responses(rows("x", [None]) + rows("y", [None])))
     assert not found.paired
-    assert found.note.startswith("compared as unpaired: there are no ids in x, y; --pair-by question,option pairs by")
+    assert found.note.startswith("compared as unpaired: there are no ids in x, y; --pair-by COLUMNS pairs by")
 
 
 def test_one_id_with_two_targets_is_refused():

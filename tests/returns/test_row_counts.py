@@ -74,9 +74,9 @@ FORMATS = {
 }
 
 
-def followed(path: Path) -> int:
-    """The rows of a log that is followed, a few bytes at a time."""
-    log, reader, n = Tail(path, most=8), BatchReader(Reading()), 0
+def followed(path: Path, most: int) -> int:
+    """The rows of a log that is followed, a few bytes at a time, but more than any row has."""
+    log, reader, n = Tail(path, most=most), BatchReader(Reading()), 0
     while log.more():
         while (batch := log.batch()) is not None:
             n += rows.frame.height if (rows := reader.judged(batch)) else 0
@@ -114,12 +114,14 @@ def test_every_format_and_reader_keeps_every_row(name, rows):
 @FEW
 @given(rows=tables)
 @example(rows=[("a", "x", "x", "0.5"), (None, None, None, None), ("b", None, None, None)])
+@example(rows=[(None, None, None, None), ("\n\u0800", None, None, None)])
 def test_a_log_that_is_followed_keeps_every_row(name, rows):
     frame = pl.DataFrame(rows, schema=dict.fromkeys(COLUMNS, pl.String), orient="row")
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / name
         path.write_bytes(FORMATS[name](frame))
-        assert followed(path) == len(rows)
+        longest = max(len(repr(row).encode()) for row in rows)
+        assert followed(path, most=2 * longest + len("prediction") * len(COLUMNS)) == len(rows)
 
 
 @pytest.mark.parametrize("mark", [",", "\t"])

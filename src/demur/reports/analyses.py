@@ -574,11 +574,11 @@ def calibrations_of(evaluations: Evaluations, rows: Mapping[str, Rows]) -> tuple
 
 
 def paired_if_possible(comparing: Callable[..., Any], table: Any, settings: dict[str, Any]) -> Any:
-    """Systems compared in pairs by id where they share some and agree on the targets, otherwise unpaired."""
+    """Systems compared in pairs by id where they share some and agree on the targets, otherwise unpaired, and why."""
     try:
         return comparing(table, matched=True, **settings)
-    except DemurError:
-        return comparing(table, unpaired=True, **settings)
+    except DataError as fault:
+        return replace(comparing(table, unpaired=True, **settings), note=f"compared as unpaired: {fault.rule}")
 
 
 def _rank_lists(responses: Responses, options: ReportOptions, omissions: Omissions) -> tuple[ListRanks, ...]:

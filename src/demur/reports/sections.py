@@ -193,13 +193,14 @@ def comparison_section(comparison: Comparison) -> Presentation:
     shown = of_comparison(comparison)
     several = len(comparison.evaluations) > 2
     few = len(comparison.pairs) > MOST_PAIRS
+    is_paired = comparison.pairs[0].paired
     return replace(
         shown,
         title="Which system",
         sentences=tuple(verdicts.comparison_sentences(comparison)),
         tables=(*([leaderboard_table(comparison)] if several else []), pair_table(comparison)),
         figures=shown.figures_named("difference")[:MOST_PAIRS],
-        warnings=shown.notes if any(comparison.dropped.values()) else (),
+        warnings=shown.notes if any(comparison.dropped.values()) else () if is_paired else (comparison.note,),
         notes=(*shown.notes, *([f"the differences of the first {MOST_PAIRS} pairs are drawn"] if few else [])),
         signatures=(),
     )
@@ -599,7 +600,7 @@ def _system_sentences(one: Evaluation, advice: Advice) -> list[str]:
     if one.curve.floor > 0:
         start += f", and {percent(one.curve.floor)} not at all"
     if one.sample.sweep.threshold.size < 2:
-        return [f"{start}; its confidences do not differ, so no threshold can choose among its answers."]
+        return [f"{start}; {words.indistinct(one.sample.sweep)}, so no threshold can choose among them."]
     return [f"{start}.", " ".join([words.recommendation(advice.choices[0], ""), *_instead(advice)])]
 
 

@@ -104,8 +104,8 @@ class Heaps:
 
     @property
     def matter(self) -> bool:
-        """Whether answers go together in numbers that keep thresholds from choosing freely."""
-        return self.share >= HEAP and self.count > 1
+        """Whether answers go together in numbers that keep thresholds from choosing freely; not without confidences."""
+        return self.share >= HEAP and self.count > 1 and (self.distinct > 1 or self.largest > -np.inf)
 
     def note(self, name: str) -> str:
         """How few confidences a system has, as a sentence.

@@ -384,12 +384,13 @@ def _conclusions(
     judging.refuse_missing(survey.table, unranked, rules, table)
     judging.refuse_unmarked(counts, table)
     _refuse_units(survey, stage)
-    warnings = []
+    is_unlabelled = judging.is_unlabelled(counts, cells.columns) and not reading.where
+    warnings = [judging.unlabelled_warning(cells.where)] if is_unlabelled else []
     if "target" in stage and "prediction" in stage:
         sums = survey.table.group_by("system").agg(pl.col("compared", "hits").sum())
         never_right = sorted(sums.filter((pl.col("compared") > 0) & (pl.col("hits") == 0))["system"])
         named = judged if survey.named else judged.with_columns(system=nw.lit(survey.table["system"][0]))
-        warnings = judging.refuse_foreign_labels(named, never_right, rules.out_of_scope, lists=stage.lists)
+        warnings += judging.refuse_foreign_labels(named, never_right, rules.out_of_scope, lists=stage.lists)
     notes = [*stage.notes]
     if check_ids:
         _refuse_repeated_ids(survey, judged, stage)

@@ -246,6 +246,7 @@ def conditions(rules: Rules, parts: Collection[str], *, lists: bool) -> dict[str
         for place, label in enumerate(rules.out_of_scope):
             found[f"outside_{place}"] = target.list.contains(label) if lists else target == label
         found["null_target"] = target.is_null()
+        found["labelled"] = ~target.is_null()
         found["correct_outside"] = nw.col("right") & nw.col("outside")
     if "prediction" in parts:
         for place, label in enumerate(rules.no_answer):
@@ -382,6 +383,22 @@ def _naming(parts: Sequence[str], columns: Mapping[str, str], names: Sequence[st
 
 _MARKS = ("success", "is_correct", "iscorrect", "passed", "pass", "is_right", "solved")
 """What columns are called that mark each answer as right or wrong."""
+
+
+def is_unlabelled(counts: Mapping[str, int], columns: Collection[str]) -> bool:
+    """Whether every target of a table with answers is null: one says that no answer is right, all that none is known.
+
+    >>> [is_unlabelled({"labelled": count, "answers": 5}, ["target"]) for count in (0, 1)]
+    [True, False]
+    """
+    return counts.get("labelled") == 0 < counts["answers"] and "correct" not in columns
+
+
+def unlabelled_warning(name: str) -> str:
+    """Warns that all targets of a system or a log are null."""
+    return (
+        f"{name}: every target is null, so no answer is right; is it labelled? (the target oos says that none is right)"
+    )
 
 
 def refuse_unmarked(counts: Mapping[str, int], table: Located) -> None:

@@ -18,7 +18,7 @@ _FIGURES = ("confidence", "right", "answered", "out_of_scope", "failed", "weight
 _PAIR_BY = (
     "`pair_by` takes columns that name the inputs too, such as question,option; `unpaired` compares without pairing"
 )
-_PAIR_ANYWAY = "; --pair-by question,option pairs by columns that name the inputs, --pair-by row by the place"
+_PAIR_ANYWAY = "; --pair-by COLUMNS pairs by columns that name the inputs, --pair-by row by the place"
 _ANOTHER_LOG = "give another log, or name two columns of confidences of this one with `confidence`"
 _SAME_IDS = "do the ids mean the same inputs? `unpaired` compares without pairing"
 

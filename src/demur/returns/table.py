@@ -328,6 +328,7 @@ def _assemble(given: Iterator[Table], names: Sequence[str], notes: Sequence[str]
     del kept  # so that only `parts` holds the rows
     if not parts:
         raise _nothing_left(tables[0], reading)
+    unlabelled = _unlabelled_systems(parts)
     parts, inputs = _with_places(parts)
     alike = all(part.frame.schema == parts[0].frame.schema for part in parts)  # then nothing is copied
     frame = pl.concat([part.frame for part in parts], how="vertical" if alike else "diagonal_relaxed")
@@ -338,6 +339,8 @@ def _assemble(given: Iterator[Table], names: Sequence[str], notes: Sequence[str]
     frame, scales, doubts = _settle_scales(frame, tables, reading)
     notes += [*scales, *judging.notes_on_calibration(frame, tables)]
     judgeable = all(part.judged for part in parts)
+    if not reading.where:  # which may choose rows that are all out of scope
+        warnings += map(judging.unlabelled_warning, unlabelled)
     warnings += [*doubts, *(warning for part in parts for warning in part.warnings)]
     warnings += sentences_of_counts(part.cautions for part in parts)
     warnings += _foreign_labels(frame) + judging.near_matches(frame, CORRECT) if judgeable else []
@@ -351,6 +354,13 @@ def _assemble(given: Iterator[Table], names: Sequence[str], notes: Sequence[str]
         frame = in_one_piece(frame)
     left_out = pl.concat([part.left_out for part in parts])
     return Responses(frame, tuple(dict.fromkeys(notes)), tuple(warnings), judgeable, left_out, inputs)
+
+
+def _unlabelled_systems(parts: Sequence[Judged]) -> list[str]:
+    """The systems whose rows have no target in any of the tables."""
+    labelled = {system for part in parts if part.labelled for system in systems_of(part.frame)}
+    others = (system for part in parts if not part.labelled for system in systems_of(part.frame))
+    return [system for system in dict.fromkeys(others) if system not in labelled]
 
 
 def _with_places(parts: list[Judged]) -> tuple[list[Judged], PackedTexts | None]:
@@ -471,7 +481,7 @@ class Judged:
     """The judged rows of one table, and how often each thing worth telling happened.
 
     `unranked` are the systems that answered but of which no row has a confidence, `left_out` the system and id of rows
-    that nothing judges; `cells` has the other rows as they were read.
+    that nothing judges; `cells` has the other rows as they were read. `labelled` says whether any row has a target.
     """
 
     frame: pl.DataFrame
@@ -484,6 +494,7 @@ class Judged:
     notes: tuple[str, ...] = ()
     warnings: tuple[str, ...] = ()
     inputs: PackedTexts | None = None
+    labelled: bool = True
 
 
 def judge(cells: Cells, rules: judging.Rules, system: str, *, source: int = 0, guessed: bool = False) -> Judged:
@@ -542,7 +553,8 @@ def _judge(
     columns = (*JUDGED, *(part for part in (STRATUM, DEPLOYED) if part in cells))
     frame = frame.select(ROW, pl.lit(source).alias(SOURCE), *columns, pl.col("correct").alias(CORRECT), TRIAL)
     told = (judging.recognised_in(counts, rules), judging.cautions_in({**counts, "unjudged": left_out.height}))
-    return Judged(frame, cells, *told, tuple(unranked), judgeable, left_out, tuple(notes))
+    labelled = not judging.is_unlabelled(counts, cells.columns)
+    return Judged(frame, cells, *told, tuple(unranked), judgeable, left_out, tuple(notes), labelled=labelled)
 
 
 def rules_for(cells: Cells, reading: Reading) -> judging.Rules:

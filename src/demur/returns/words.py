@@ -11,6 +11,7 @@ import numpy as np
 from demur.core.show.numbers import inputs, interval, listed, middle_cut, number, percent, with_interval
 from demur.core.stats.measure import Measure
 from demur.core.stats.promises import Guarantee
+from demur.core.stats.sweep import Sweep
 from demur.returns.classes import ClassReport
 from demur.returns.curves import NEAR_ENOUGH, Band, CutoffPoint, ErrorReturnCurve, near_enough
 from demur.returns.evaluate import AtCutoff, Evaluation, figure_of, slices_at_one_threshold
@@ -57,8 +58,8 @@ def score_sentences(evaluation: Evaluation) -> list[str]:
         )
     further += _scope_sentence(evaluation)
     if evaluation.sample.sweep.threshold.size < 2:
-        tied = "All its answers have the same confidence (or none), so no threshold can choose among them."
-        return [*sentences, tied, *further]
+        tied = f"{indistinct(evaluation.sample.sweep)}, so no threshold can choose among them."
+        return [*sentences, tied[:1].upper() + tied[1:], *further]
     sentences.append(_point_sentence(evaluation))
     skill = figures["ranking_skill"]
     shown = with_interval(skill.value, skill.low, skill.high, write="{:.2f}".format, missing="no interval")
@@ -100,6 +101,16 @@ def _scope_sentence(evaluation: Evaluation) -> list[str]:
     if (ranking := figures["scope_auroc"]).defined:
         parts.append(f"the AUROC of confidence for being in scope is {number(ranking.value)}")
     return [f"{'; '.join(parts)}."]
+
+
+def indistinct(sweep: Sweep) -> str:
+    """Why the answers of a sweep with at most one confidence cannot be told apart.
+
+    >>> indistinct(Sweep.of([0.9, 0.9], [True, False])), indistinct(Sweep.of([float("-inf")], [True]))
+    ('all its answers have the same confidence', 'none of its answers has a confidence')
+    """
+    has_none = not sweep.threshold.size or sweep.threshold[0] == -math.inf
+    return "none of its answers has a confidence" if has_none else "all its answers have the same confidence"
 
 
 def _point_sentence(evaluation: Evaluation) -> str:

@@ -123,10 +123,27 @@ def names_in_short(names: Sequence[str]) -> tuple[dict[str, str], str]:
 
 
 def _shared_start(names: Sequence[str]) -> str:
-    """The beginning that all names share, up to its last separator."""
+    """What all names begin with, up to a separator that stands neither in brackets nor in a number.
+
+    >>> _shared_start(["model (tool-0.3.9_a)", "model (tool-0.3.12_b)"]), _shared_start(["run-v1.2/a", "run-v1.3/b"])
+    ('model ', 'run-')
+    """
     alike = takewhile(lambda column: len(set(column)) == 1, zip(*names, strict=False))
     shared = "".join(column[0] for column in alike)
-    return shared[: max(shared.rfind(mark) for mark in _SEPARATORS) + 1]
+    ends = (place for place, mark in enumerate(shared, start=1) if mark in _SEPARATORS)
+    good = (end for end in ends if _are_closed(shared[:end]) and not _is_decimal(names, end - 1))
+    return shared[: max(good, default=0)]
+
+
+def _are_closed(text: str) -> bool:
+    """Whether as many brackets open as close."""
+    return all(text.count(left) == text.count(right) for left, right in ("()", "[]", "{}"))
+
+
+def _is_decimal(names: Sequence[str], place: int) -> bool:
+    """Whether the character at this place is a point between digits in any of the names."""
+    around = (name[max(place - 1, 0) : place + 2] for name in names)
+    return any(len(part) == 3 and part[1] == "." and part[0].isdigit() and part[2].isdigit() for part in around)
 
 
 def middle_cut(name: str, most: int = MOST_CHARACTERS, *, tail: int | None = None) -> str:

@@ -102,7 +102,7 @@ def _leaders(comparison: Comparison, prefix: str = "") -> str:
         whole = " overall" if _leader_crossings(comparison) and comparison.pairs[0].whole is None else ""
         return f"{prefix}{names[0]} {f'is significantly better{whole} than all others' if clear else behind}"
     many = len(board.standings) > MOST_PAIRED
-    tested = f" when all {board.tests:,} pairs are tested" if many else ""  # the baseline is compared by fewer tests
+    tested = f" after correction for {board.tests:,} tests" if many else ""  # fewer when compared with the baseline
     if any(one.is_trade and {one.a, one.b} <= set(names) for one in board.pairs):
         alike = f"lead, none of them significantly better than another in both errors and right answers{tested}"
     elif len(names) == len(board.standings):
