@@ -267,7 +267,7 @@ def test_a_folder_without_parquet_says_what_it_holds(tmp_path):
         scan([tmp_path], "polars", request=ALL)
     for name in ("a.csv", "b.csv"):
         (tmp_path / name).write_text("id\n1\n")
-    with pytest.raises(DataError, match=r"holds no \.parquet file \(it holds a\.csv and 1 more\)"):
+    with pytest.raises(DataError, match=r"holds no \.parquet file \(it holds a\.csv and 1 more; .*\*\.csv"):
         scan([tmp_path], "polars", request=ALL)
 
 

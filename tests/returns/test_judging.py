@@ -129,9 +129,9 @@ def test_a_file_of_unknown_columns_is_refused_with_their_names(tmp_path, ending)
 
 def test_missing_columns_come_with_the_mapping_or_the_command_that_reads_them():
     with pytest.raises(
-        DataError, match="--map target=gold_label --map prediction='model answer' --map confidence='how sure'"
+        DataError, match="--map target=gold_lable --map prediction='model answer' --map confidence='how sure'"
     ):
-        judged({"gold_label": "a", "model answer": "a", "how sure": 0.5})
+        judged({"gold_lable": "a", "model answer": "a", "how sure": 0.5})
     with pytest.raises(DataError, match="looks like outcomes of dialogues, which demur outcome reads"):
         judged({"dialogue": 1, "success": 1, "turns": 5})
 
@@ -269,9 +269,7 @@ def test_a_system_with_confidences_in_one_file_only_is_refused(tmp_path):
     assert lowest.frame["confidence"].to_list() == [0.5, -math.inf]
 
 
-@pytest.mark.parametrize(
-    "name", ["confidense", "Confidance", "scores", "conf", "prob", "confidence_score", "intentProbability"]
-)
+@pytest.mark.parametrize("name", ["confidense", "Confidance", "scores", "certainty_score", "intentProbability"])
 def test_a_column_that_is_likely_a_misspelt_confidence_is_asked_about(name):
     rows = [{"target": "a", "prediction": "a", name: 0.5}]
     expected = rf'no column confidence \(did you mean --map confidence={name}, or columns={{"confidence": "{name}"}}\?'
@@ -281,7 +279,9 @@ def test_a_column_that_is_likely_a_misspelt_confidence_is_asked_about(name):
     assert judged(*rows, missing_confidence="lowest")["confidence"].to_list() == [-math.inf]
 
 
-@pytest.mark.parametrize(("part", "name"), [("target", "targets"), ("prediction", "predicton"), ("prediction", "pred")])
+@pytest.mark.parametrize(
+    ("part", "name"), [("target", "targets"), ("prediction", "predicton"), ("prediction", "predic")]
+)
 def test_a_needed_column_that_is_likely_misspelt_is_asked_about(part, name):
     cells = row()
     cells[name] = cells.pop(part)

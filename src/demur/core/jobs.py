@@ -341,14 +341,20 @@ def load(place: str) -> Any:
 
 
 def with_flags(fault: DemurError, flags: Mapping[str, str]) -> DemurError:
-    """The fault, its message with flags in place of options in backticks.
+    """The fault for the command line: flags in place of options in backticks, without what is written in Python.
 
     >>> str(with_flags(UsageError("`delta` goes with `max_error`"), {"delta": "--delta", "max_error": "--max-error"}))
     '--delta goes with --max-error'
+    >>> str(with_flags(UsageError('--map target=gold, or columns={"target": "gold"}, names it'), {}))
+    '--map target=gold names it'
     """
     for one in {fault, *(fault.faults if isinstance(fault, DataError) else ())}:
-        one.args = (flagged(str(one), flags), *one.args[1:])
+        one.args = (_IN_PYTHON.sub("", flagged(str(one), flags)), *one.args[1:])
     return fault
+
+
+_IN_PYTHON = re.compile(r', or \w+=(?:\{[^}]*\}|\([^)]*\)|"[^"]*"|True),?')
+"""How a message says an option in Python, after the flag."""
 
 
 def flagged(text: str, flags: Mapping[str, str]) -> str:

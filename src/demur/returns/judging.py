@@ -323,8 +323,8 @@ def cautions_in(counts: Mapping[str, int]) -> Counter[Wording]:
 
 
 _NEEDED = {
-    "target": "needs a column target or correct to tell right from wrong",
-    "prediction": "needs a column prediction",
+    "target": "a column target or correct to tell right from wrong",
+    "prediction": "a column prediction",
 }
 
 
@@ -343,10 +343,8 @@ def refuse_unjudgeable(columns: Mapping[str, str], names: Sequence[str], where: 
         raise DataError(rule, where=where, fix="demur nbest evaluates them, in Python demur.nbest")
     offered = [*(name for name in names if name not in holders), *paths]
     fix = _other_table(missing, names) or _naming([*missing, "confidence"], columns, offered)
-    *others, last = missing
-    raise DataError.joined(
-        [*(DataError(_NEEDED[part], where=where) for part in others), DataError(_NEEDED[last], where=where, fix=fix)]
-    )
+    needed = " and ".join(_NEEDED[part] for part in missing)
+    raise DataError(f"needs {needed}", where=where, fix=fix)
 
 
 _READERS = {

@@ -142,7 +142,7 @@ class NonreturnAtError(SweepMeasure):
 
     def __post_init__(self) -> None:
         if not 0 <= self.error <= 1:
-            raise UsageError(f"an error rate lies in [0, 1], such as 0.05; got {self.error:g}")
+            raise UsageError(f"a limit on the error rate lies in [0, 1], such as 0.05 for 5 %; got {self.error:g}")
 
     def finish(self, totals: Sweep) -> Array:
         """The inverse reading of the curve."""

@@ -168,7 +168,8 @@ def slice_differences(
     check_level(level)
     for column in columns:
         if column not in responses.frame.columns:
-            raise unknown_column(column, responses.frame.columns, "slices")
+            own = [name for name in responses.frame.columns if name not in JUDGED and name != INPUT]
+            raise unknown_column(column, own, "slices")
         if (values := responses.frame[column].n_unique()) > MOST_SLICES:
             raise too_many_slices(column, values)
     names = responses.systems

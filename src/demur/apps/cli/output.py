@@ -520,7 +520,8 @@ def _unknown_name(name: str, values: Mapping[str, Any]) -> UsageError:
     known = sorted(names, key=lambda one: (one.count("."), one))
     if not known:
         return UsageError(f'--fail-if knows no "{name}": this result has no number that a gate could be asked of')
-    near = difflib.get_close_matches(name, known, n=1)
+    folded = {one.casefold(): one for one in known}
+    near = [folded[one] for one in difflib.get_close_matches(name.casefold(), folded, n=1)]
     hint = f'; did you mean "{near[0]}"?' if near else "."
     return UsageError(f'--fail-if knows no "{name}"{hint} Known: {first_names(known, MOST_NAMES, quote="")}')
 

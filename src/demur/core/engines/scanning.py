@@ -18,7 +18,7 @@ import polars as pl
 
 from demur.core.engines.engine import Engine, EngineFault, Lazy, as_engine_fault, engine_class, engine_faults, reason_of
 from demur.core.io.files import damaged
-from demur.core.io.sources import URL, exactly, expand, is_remote, quiet_panics, refuse_repeats, stem_of
+from demur.core.io.sources import EXTENSIONS, URL, exactly, expand, is_remote, quiet_panics, refuse_repeats, stem_of
 from demur.core.io.tables import Request, named_column, refuse_patterns
 from demur.core.show.results import path_text
 from demur.errors import DataError, UsageError
@@ -373,7 +373,9 @@ def _in_folder(folder: Path) -> list[Path]:
     if not found:
         more = f" and {len(files) - 1:,} more" if len(files) > 1 else ""
         held = f"it holds {files[0].name}{more}" if files else "it is empty"
-        raise DataError("holds no .parquet file", where=str(folder), fix=held)
+        logs = next((file for file in files if file.suffix.lower() in EXTENSIONS), None)
+        named = "" if logs is None else f"; '{logs.parent}/*{logs.suffix}' reads files as systems"
+        raise DataError("holds no .parquet file", where=str(folder), fix=f"{held}{named}")
     return found
 
 
