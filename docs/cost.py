@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -176,3 +177,9 @@ def _bounds(lines: dict[str, dict[str, Any]]) -> str:
 - **Object storage**: a request per column chunk. Wider rows cost nothing more: columns that play no part are not read.
 
 These are products of measured figures and counts, not measurements; nobody has run 1e12 rows for this page."""
+
+
+if __name__ == "__main__":
+    from demur.core.show.page import save_chart
+
+    save_chart(chart(figures()), sys.argv[1])

@@ -306,6 +306,7 @@ GALLERY_PAGES = (
     "cost",
 )
 BUNDLED = "src/demur/corpora/restaurant/turns.jsonl.gz"
+SPEECH = "src/demur/corpora/museum/speech.jsonl"
 GOLD = "demur gold trials.csv --x wer --y completed --cost cost.csv --gain 0.7:0.8"
 OUTCOME = "demur outcome fit tutor.jsonl --outcomes gains.csv --features conf+scores.f"
 LESIONS = "demur gold lesions.csv --x wer --y completed --components --no-checks"
@@ -313,10 +314,10 @@ PLAN = "demur plan trials.csv --x wer --y completed --subjects 8,16,32,64 --tria
 SLURPED = "demur gold slurp.csv --x wer --y correct --range 0:0.5 --no-checks --replicates 200"
 SIMULATED = "demur simulate town --manager state-machine,mdp,belief,belief-learned --noise 0,0.15,0.3,0.45"
 MADE = {
-    "demo-noisy.svg": "make demo",
-    "demo-clean.svg": "make demo",
-    "reading-example.svg": "make docs",
-    "scale.svg": "make bench NAME=engines",
+    "demo-noisy.svg": "demur demo -o plot.svg",
+    "demo-clean.svg": "demur demo --figure comparison:2 -o plot.svg",
+    "reading-example.svg": "python -m docs.worked plot.svg",
+    "scale.svg": "python -m docs.cost plot.svg",
     "nbest-floor.svg": "demur experiment scorers -o plot.svg --figure floor",
     "nbest-parts.svg": f"demur nbest {BUNDLED} --map system=noise -o plot.svg --figure parts",
     "nbest-scorers.svg": "demur experiment scorers -o plot.svg",
@@ -339,10 +340,10 @@ MADE = {
     "gold-plan.svg": f"{PLAN} -o plot.svg",
     "gold-residuals.svg": f"{GOLD} -o plot.svg --figure gold_residual",
     "gold-normality.svg": f"{GOLD} -o plot.svg --figure normality",
-    "gold-slurp.svg": f"{SLURPED} -o plot.svg",
+    "gold-slurp.svg": f"{SLURPED} --figure benchmark:2 -o plot.svg",
     "understanding-tokenizers.svg": "demur experiment tokenizers -o plot.svg",
     "understanding-bands.svg": "demur experiment tokenizers -o plot.svg --figure error_return",
-    "understanding-speech.svg": "demur experiment tokenizers --heard speech.jsonl -o plot.svg",
+    "understanding-speech.svg": f"demur experiment tokenizers --heard {SPEECH} -o plot.svg",
     "understanding-growth.svg": "demur experiment growth -o plot.svg",
     "understanding-gain.svg": "demur experiment growth -o plot.svg --figure error_return:2",
     "understanding-gate.svg": "demur experiment gate -o plot.svg",
@@ -356,8 +357,25 @@ MADE = {
 }
 """The command that writes a picture, where the one shown before it does not."""
 
-PAGES_SHOWN = {"workbench": "demur serve --open", "study": "demur study serve museum", "judge": "demur judge log.jsonl"}
-"""The command that serves the pages on pictures, by how the names of the pictures begin."""
+PAGES_SHOWN = {
+    "report": "demur report logs/words-noisy.jsonl logs/mixed-noisy.jsonl -o report.html",
+    "workbench": "demur serve --open",
+    "study": "demur study serve museum",
+    "judges": "demur judge log.jsonl",
+}
+"""The command that makes pages such as those on the pictures of a page of the docs."""
+
+GALLERY = f"""\
+Every figure with the command that makes it, and a link to where it is explained. Run the commands
+in a clone of the project. Some read files that you make first:
+
+- `trials.csv`, `lesions.csv`, `cost.csv`: the Python lines of [A gold study with known truth](gold_benchmark.md)
+  write them.
+- `slurp.csv`: those of [A gold standard on real data: SLURP](gold_slurp.md), from predictions that are not
+  part of demur.
+- `tutor.jsonl`, `gains.csv`, `cautious.jsonl`, `eager.jsonl`: those of [A study of outcomes](outcome_study.md).
+  `{OUTCOME} --model study.json` writes `study.json`.
+- Logs of other tools are the small ones in `tests/importers/data`; each page says which."""
 
 FENCED = re.compile(r"^```(?:py|python|sh|json|toml|csv)\n.*?^```$", re.MULTILINE | re.DOTALL)
 PICTURE = re.compile(r"^!\[(.+?)\]\(images/(.+?)\)$|^#+ (.+)$|^(?:\$ |.*?`)(demur [^`\n]+)", re.MULTILINE)
@@ -365,23 +383,37 @@ PICTURE = re.compile(r"^!\[(.+?)\]\(images/(.+?)\)$|^#+ (.+)$|^(?:\$ |.*?`)(demu
 
 
 def gallery_page() -> str:
-    """Every picture of the docs with its command, in the order of pages, and a link to the page that explains it."""
-    parts = ["# Gallery", HERE, "Every figure with the command that makes it, and a link to the page that explains it."]
+    """Every picture of the docs with its command, in the order of pages, and a link to where it is explained."""
+    parts = ["# Gallery", HERE, GALLERY]
     for name in GALLERY_PAGES:
         text = FENCED.sub("", (DOCS / f"{name}.md").read_text(encoding="utf-8"))
-        shown, heading, command = [], "", ""
-        for caption, file, title, typed in PICTURE.findall(text):
-            if title:
-                heading, command = title, ""
+        title, shown = text.lstrip().partition("\n")[0].removeprefix("# "), []
+        heading, command, screens = "", "", False
+        for caption, file, place, typed in PICTURE.findall(text):
+            if place:
+                heading, command = place, ""
             elif typed:
                 command = typed
             else:
-                made = MADE.get(file) or PAGES_SHOWN.get(file.partition("-")[0]) or command
-                code = f"`{made}`\n\n" if made else ""
-                shown.append(f"{code}[{heading}]({name}.md)\n\n![{caption}](images/{file})")
+                link = f"{name}.md" if heading == title else f"{name}.md#{_anchor(heading)}"
+                screens |= file.endswith(".png")
+                code = "" if file.endswith(".png") else f"\n\n```sh\n{MADE.get(file) or command}\n```"
+                shown.append(f"[{heading}]({link}){code}\n\n![{caption}](images/{file})")
         if shown:
-            parts += [text.lstrip().partition("\n")[0].replace("# ", "## ", 1), *shown]
+            parts += [f"## {title}", *([_screens(name)] if screens else []), *shown]
     return "\n\n".join(parts) + "\n"
+
+
+def _screens(page: str) -> str:
+    """What makes the screenshots of a page, and the pages on them."""
+    return (
+        f"`python -m docs.screens FOLDER` takes these pictures, with Chromium; `{PAGES_SHOWN[page]}` makes such pages."
+    )
+
+
+def _anchor(heading: str) -> str:
+    """A heading as links name it."""
+    return re.sub(r"[-\s]+", "-", re.sub(r"[^\w\s-]", "", heading.lower()).strip())
 
 
 def pages() -> dict[Path, str]:

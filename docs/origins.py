@@ -44,6 +44,11 @@ class Origin:
         """The logs that the first command names."""
         return [word for word in self.commands[0].partition(" --")[0].split() if word in self.files]
 
+    @property
+    def drawing(self) -> str:
+        """The command that draws the picture of the page."""
+        return f"{self.commands[0]} -o plot.svg --width 5in"
+
 
 @cache
 def origins() -> tuple[Origin, ...]:
@@ -68,7 +73,7 @@ def page(origin: Origin) -> str:
         HERE,
         origin.text,
         "```sh\n" + "\n".join(origin.commands) + "\n```",
-        f"`{origin.commands[0]} -o plot.svg` draws",
+        f"`{origin.drawing}` draws",
         f"![The error-return plot of {origin.title.removeprefix('I have ')}](images/origin-{origin.name}.svg)",
         "\n".join(["| part | taken from |", "|---|---|", *rows]),
         CLOSING,
@@ -99,8 +104,9 @@ def taken_for(origin: Origin) -> dict[str, str]:
 
 
 def figures() -> None:
-    """Draw the picture of each page by its first command."""
+    """Draw the picture of each page by the command that the page shows."""
     for origin in origins():
-        command = [sys.executable, "-m", "demur", *shlex.split(origin.commands[0])[1:], "--quiet", "--width", "5in"]
         with in_a_folder(origin):
-            subprocess.run([*command, "-o", IMAGES / f"origin-{origin.name}.svg"], check=True, capture_output=True)
+            command = [sys.executable, "-m", "demur", *shlex.split(origin.drawing)[1:]]
+            subprocess.run(command, check=True, capture_output=True)
+            shutil.copy("plot.svg", IMAGES / f"origin-{origin.name}.svg")

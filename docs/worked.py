@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from typing import Any
 
 import polars as pl
@@ -77,3 +78,9 @@ def figure() -> Any:
         description="Error-return curve of 100 answers, from 35 % wrong when all are returned to none when nothing is.",
         table=points,
     )
+
+
+if __name__ == "__main__":
+    from demur.core.show.page import save_chart
+
+    save_chart(figure(), sys.argv[1])
