@@ -2,30 +2,41 @@
 
 from __future__ import annotations
 
+import io
+import os
+import re
 import shlex
 import shutil
 import subprocess
 import sys
 import tomllib
 from collections.abc import Iterator, Sequence
-from contextlib import chdir, contextmanager
+from contextlib import chdir, contextmanager, redirect_stderr, redirect_stdout, suppress
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
+from unittest.mock import patch
 
 FIXTURES = Path(__file__).parents[1] / "tests" / "importers" / "data"
 IMAGES = Path(__file__).parent / "images"
 HERE = "<!-- Made from the code by `make docs`; do not edit. -->"
 INTRODUCTION = """\
 Logs of other tools are recognised by their content, and every command, the report and the workbench read them as they
-are, compressed, from standard input, and beside other logs. Each page has three commands, the plot they make, and what
-is taken for what; the import note of a result says the same of your log."""
+are, compressed, from standard input, and beside other logs. Each page says how the tool writes its log, what the first
+command prints and draws, and what is taken for what; the import note of a result says the same of your log."""
 CLOSING = """\
-The import note of a result says what was taken in your log. `demur report FILES -o report.html` makes the whole page,
-`demur import NAME FILES -o log.jsonl` writes the rows that were read, and [Logs as people write them](logs.md) has the
-options for everything else. [Other logs](origins.md)."""
+The import note of a result says what was taken in your log. `demur import NAME FILES -o log.jsonl` writes the rows that
+were read, and [Logs as people write them](logs.md) has the options for everything else. [Other logs](origins.md)."""
+RANKED = "[choose a threshold](threshold.md) from its confidences, "
+NEXT = """\
+Next: {first}see with `demur compare` [whether another system is better](statistics_decisions.md), let
+[CI fail](ci.md) when answers get worse, or write all of it on one page: `demur report FILES -o report.html`."""
+ALL_RETURNED = re.compile(
+    r"returns every answer it has, (\S+) % of (\d+) inputs get a wrong one \((\S+) % to (\S+) %\)"
+)
+TABLES = re.compile(r"\n\n(?:Measures with|Pairs\n)")
 
 
 @dataclass(frozen=True)
@@ -35,6 +46,7 @@ class Origin:
     name: str
     title: str
     text: str
+    export: str
     files: dict[str, str]
     commands: Sequence[str]
     choices: dict[str, Any] = field(default_factory=dict)
@@ -68,17 +80,59 @@ def pages() -> dict[str, str]:
 def page(origin: Origin) -> str:
     """The page of an origin; what is taken for what, its importer says of the fixture."""
     rows = [f"| {part} | {taken} |" for part, taken in taken_for(origin).items() if taken]
+    verdict = TABLES.split(printed_by(origin))[0]
+    others = "\n".join(origin.commands[1:])
     parts = [
         f"# {origin.title}",
         HERE,
         origin.text,
-        "```sh\n" + "\n".join(origin.commands) + "\n```",
+        origin.export.strip(),
+        f"Then, on {sample(origin)}:",
+        f"```console\n$ {origin.commands[0]}\n{verdict}\n...\n```",
+        reading(verdict),
+        f"Other commands for such logs:\n\n```sh\n{others}\n```",
         f"`{origin.drawing}` draws",
         f"![The error-return plot of {origin.title.removeprefix('I have ')}](images/origin-{origin.name}.svg)",
         "\n".join(["| part | taken from |", "|---|---|", *rows]),
+        NEXT.format(first="" if "same confidence" in verdict else RANKED),
         CLOSING,
     ]
-    return "\n\n".join(parts) + "\n"
+    return "\n\n".join(filter(None, parts)) + "\n"
+
+
+def sample(origin: Origin) -> str:
+    """The fixtures that the first command reads, as the page names them."""
+    names = ", ".join(f"`{origin.files[name]}`" for name in origin.logs)
+    return f"a small log ({names} of `tests/importers/data` in the repository)"
+
+
+def printed_by(origin: Origin) -> str:
+    """What the first command prints of the fixtures."""
+    from demur.apps.cli.main import run
+
+    printed = io.TextIOWrapper(io.BytesIO(), encoding="utf-8", write_through=True)
+    typed = patch.object(sys, "argv", shlex.split(origin.commands[0]))
+    with in_a_folder(origin), redirect_stdout(printed), redirect_stderr(io.StringIO()), typed, patch.dict(os.environ):
+        for name in ("COLUMNS", "FORCE_COLOR"):  # a pipe has neither width nor colour
+            os.environ.pop(name, None)
+        with suppress(SystemExit):
+            run()
+    return printed.buffer.getvalue().decode()  # type: ignore[attr-defined, no-any-return]
+
+
+def reading(verdict: str) -> str:
+    """What a verdict says in plain words, as far as all verdicts have it in common."""
+    if found := ALL_RETURNED.search(verdict):
+        rate, inputs, low, high = found.groups()
+        said = f"Of {inputs} inputs {rate} % get a wrong answer; of more of their kind it may be {low} % to {high} %. "
+        if "same confidence" in verdict:
+            return said + "Without confidences nothing can be withheld but what the system withholds by itself."
+        if "better than chance" in verdict:
+            return (
+                said + "So few do not show that the confidences tell right answers from wrong ones: take a longer log."
+            )
+        return said + "The confidences tell right answers from wrong ones better than chance."
+    return "So few inputs do not show which system is better: take longer logs." if "No signif" in verdict else ""
 
 
 @contextmanager
