@@ -61,7 +61,7 @@ def page() -> str:
     return (
         "\n\n".join(
             [
-                "# What it costs",
+                "# What counting costs",
                 "Made by `make docs` from the figures published in `benchmarks/README.md`; do not edit.",
                 "![Seconds against rows](images/scale.svg)",
                 "## Measured, on two cores",

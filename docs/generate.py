@@ -382,11 +382,15 @@ PICTURE = re.compile(r"^!\[(.+?)\]\(images/(.+?)\)$|^#+ (.+)$|^(?:\$ |.*?`)(demu
 """A picture with its caption, a heading, or a command, whichever stands in a line."""
 
 
-def gallery_page() -> str:
-    """Every picture of the docs with its command, in the order of pages, and a link to where it is explained."""
+def gallery_page(made: dict[Path, str]) -> str:
+    """Every picture of the docs with its command, in the order of pages, and a link to where it is explained.
+
+    Generated pages are taken as they will be written.
+    """
     parts = ["# Gallery", HERE, GALLERY]
     for name in GALLERY_PAGES:
-        text = FENCED.sub("", (DOCS / f"{name}.md").read_text(encoding="utf-8"))
+        page = DOCS / f"{name}.md"
+        text = FENCED.sub("", made.get(page) or page.read_text(encoding="utf-8"))
         title, shown = text.lstrip().partition("\n")[0].removeprefix("# "), []
         heading, command, screens = "", "", False
         for caption, file, place, typed in PICTURE.findall(text):
@@ -418,15 +422,15 @@ def _anchor(heading: str) -> str:
 
 def pages() -> dict[Path, str]:
     """Every generated page with its content."""
-    return {
+    made = {
         DOCS / "measures.md": measures_page(),
         DOCS / "commands.md": commands_page(),
         DOCS / "python.md": python_page(),
         DOCS / "json.md": json_page(),
         DOCS / "cost.md": cost.page(),
-        DOCS / "gallery.md": gallery_page(),
         **{DOCS / f"{name}.md": text for name, text in origins.pages().items()},
     }
+    return {**made, DOCS / "gallery.md": gallery_page(made)}
 
 
 def figures() -> None:

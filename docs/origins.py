@@ -73,7 +73,7 @@ def pages() -> dict[str, str]:
     """The pages by name: the list of all origins, and a page of each."""
     rows = [f"| [{one.title}](origin_{one.name}.md) | `{one.commands[0]}` |" for one in origins()]
     table = "\n".join(["| log | the first command |", "|---|---|", *rows])
-    whole = "\n\n".join(["# I have logs of ...", HERE, INTRODUCTION, table])
+    whole = "\n\n".join(["# Logs of other tools", HERE, INTRODUCTION, table])
     return {"origins": f"{whole}\n", **{f"origin_{one.name}": page(one) for one in origins()}}
 
 

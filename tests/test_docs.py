@@ -449,7 +449,7 @@ def test_ci_runs_the_readmes_test_command() -> None:
 
 
 def test_links_between_pages_lead_somewhere() -> None:
-    pages = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *(ROOT / "docs").glob("*.md")]
+    pages = [ROOT / name for name in ("README.md", "CONTRIBUTING.md", "SECURITY.md")] + list(PAGES)
     for page in pages:
         for link, place in re.findall(r"\]\(([^)#\s]*)(?:#([^)]+))?\)", page.read_text(encoding="utf-8")):
             if not link.startswith(("http:", "https:")):
@@ -471,6 +471,24 @@ def test_every_page_is_in_the_navigation_and_only_references_are_long() -> None:
     assert sorted(name for names in parts.values() for name in names) == sorted(one.stem for one in PAGES)
     long = [one.stem for one in PAGES if words_of(one.read_text(encoding="utf-8")) > MOST_WORDS]
     assert set(long) <= {*parts["Reference"]}
+
+
+def test_a_page_is_called_in_the_menu_as_in_its_heading() -> None:
+    """The menu's name is the title of the browser's window, where nothing else says what it is of."""
+    labels = re.findall(r'"([^"]+)": "([\w-]+)\.md"', json.dumps(navigation()))
+    labels = [(label, name) for label, name in labels if name != "index"]
+    assert len(labels) > 70
+    for label, name in labels:
+        heading = re.search("^# (.*)$", read_alone(name), re.MULTILINE)[1]
+        assert stems(label) & stems(heading), f"{name}.md: {label!r} for {heading!r}"
+
+
+def read_alone(name: str) -> str:
+    return (ROOT / "docs" / f"{name}.md").read_text(encoding="utf-8")
+
+
+def stems(title: str) -> set[str]:
+    return {word[:5].lower() for word in re.findall(r"\w+", title) if len(word) > 3 or word.isupper()}
 
 
 def words_of(page: str) -> int:
