@@ -133,7 +133,7 @@ WRONG_OUTCOMES = {
     "words": ("dialogue,outcome\nd00,good\n", 'bad.csv:2: outcome must be a number; got "good"'),
     "nan": ("dialogue,outcome\nd00,nan\n", "bad.csv:2: outcome must be a finite number"),
     "twice": ("dialogue,outcome\nd00,1\nd00,2\n", 'bad.csv:3: the dialogue "d00" occurs twice, first at bad.csv:2'),
-    "one": ("dialogue,outcome\nd00,1\n", "29 dialogues have turns and no outcome"),
+    "one": ("dialogue,outcome\nd00,1\n", "29 dialogues have turns but are not in the table"),
     "out of range": ("dialogue,pre,post\nd00,55,80\n", "bad.csv:2: pre must lie between 0 and 1; got 55.0"),
     "pre is 1": ("dialogue,pre,post\nd00,1,1\n", "no dialogue has an outcome"),
     "ambiguous": ("dialogue,outcome,user,student\nd00,1,a,b\n", "choose one, for example --map-outcomes group=user"),

@@ -186,20 +186,33 @@ def test_a_further_column_that_is_not_there_is_refused_with_a_hint():
 
 
 def test_dialogues_without_counterpart_are_counted_listed_and_refused():
-    turns, known = [f"t{k}" for k in range(5)], ["t0", "o1"]
+    turns = [f"t{k}" for k in range(5)]
+    known = dialogues([{"dialogue": name, "outcome": {"t0": 1, "o1": 0}.get(name)} for name in ("t0", "t1", "o1")])
     with pytest.raises(DataError) as fault:
-        match_dialogues(turns, known, allowed=False, why=["b has none"])
+        match_dialogues(turns, known, allowed=False)
     assert str(fault.value) == (
-        '4 dialogues have turns and no outcome ("t1", "t2", "t3" and 1 more), 1 an outcome and no turns ("o1"); '
-        "b has none (`matched` keeps the 1 that have both)"
+        '3 dialogues have turns but are not in the table of outcomes ("t2", "t3", "t4"); '
+        '1 dialogue has turns but no outcome ("t1"); 1 dialogue has an outcome but no turns ("o1") '
+        "(`matched` leaves such dialogues out and keeps the other 1)"
     )
     note = "left out: 4 dialogues without an outcome, 1 without turns"
     assert match_dialogues(turns, known, allowed=True) == (["t0"], [note])
 
 
+def test_an_undefined_gain_is_refused_with_its_reason():
+    known = dialogues([{"dialogue": "a", "pre": 0.5, "post": 1}, {"dialogue": "b", "pre": 1, "post": 1}])
+    with pytest.raises(DataError) as fault:
+        match_dialogues(["a", "b"], known, allowed=False)
+    assert str(fault.value) == (
+        '1 dialogue has turns but no outcome ("b"): pre is 1, so nothing was left to gain, or a test is missing '
+        "(`matched` leaves such dialogues out and keeps the other 1)"
+    )
+    assert match_dialogues(["a", "b"], known, allowed=True)[0] == ["a"]
+
+
 def test_tables_that_share_no_dialogue_are_refused_even_then():
     with pytest.raises(DataError, match=r'turns are of "1", outcomes of "01" \(do the names of dialogues agree\?\)'):
-        match_dialogues(["1"], ["01"], allowed=True)
+        match_dialogues(["1"], dialogues([{"dialogue": "01", "outcome": 1}]), allowed=True)
 
 
 def test_all_faults_of_columns_are_told_at_once():

@@ -327,7 +327,7 @@ def design(
     turns = responses if isinstance(responses, Turns | None) else turns_of(responses, rejections=rejections)
     names, notes = table.frame["dialogue"].to_list(), list[str]()
     if turns is not None:
-        names, notes = match_dialogues(turns.dialogues, names, allowed=allow_unmatched, why=table.warnings)
+        names, notes = match_dialogues(turns.dialogues, table, allowed=allow_unmatched)
         turns = turns.only(names)
     known = {} if turns is None else all_features(turns)
     columns = [name for name in table.frame.columns if name not in ("dialogue", "outcome", "group")]

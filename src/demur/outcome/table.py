@@ -23,7 +23,16 @@ from demur.importers.reading import opened
 GAIN = "normalised gain"
 """(post - pre) / (1 - pre): what was won of what could be won."""
 
-_UNDEFINED = Wording("dialogue has no outcome and is left out", "dialogues have no outcome and are left out")
+_LEFT_OUT = Wording("dialogue has no outcome and is left out", "dialogues have no outcome and are left out")
+_ABSENT = Wording(
+    "dialogue has turns but is not in the table of outcomes",
+    "dialogues have turns but are not in the table of outcomes",
+)
+_UNDEFINED = Wording("dialogue has turns but no outcome", "dialogues have turns but no outcome")
+_SILENT = Wording("dialogue has an outcome but no turns", "dialogues have an outcome but no turns")
+_WITHOUT = Wording("dialogue without", "dialogues without")
+NO_GAIN = "pre is 1, so nothing was left to gain, or a test is missing"
+"""Why a dialogue has no gain."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,6 +55,8 @@ class Dialogues:
     """What the outcome is: the name of its column, or the gain from pre to post."""
     notes: tuple[str, ...] = ()
     warnings: tuple[str, ...] = ()
+    undefined: tuple[str, ...] = ()
+    """Dialogues of the table that have no outcome, and so no row."""
 
     def __len__(self) -> int:
         return self.frame.height
@@ -101,17 +112,16 @@ def _dialogues(table: Table, reading: DialogueReading) -> Dialogues:
     others = [one for one in table.frame.drop(ROW) if one.name not in ("dialogue", "outcome", "group")]
     frame = pl.DataFrame({one.name: one for one in (_names(cells), outcome, cells.text("group"), *others)})
     undefined = frame.filter(pl.col("outcome").is_null())
+    lost = undefined["dialogue"].to_list()
     kept = frame.filter(pl.col("outcome").is_not_null())
     if kept.is_empty():
         raise DataError("no dialogue has an outcome", where=f"{table.name}:")
     warnings: tuple[str, ...] = ()
     if undefined.height:
-        why = " (pre is 1, so nothing was left to gain, or a test is missing)" if what == GAIN else ""
-        warnings = (
-            f"{_UNDEFINED.with_count(undefined.height)}{why}: {first_names(undefined['dialogue'].to_list(), 5)}",
-        )
+        why = f" ({NO_GAIN})" if what == GAIN else ""
+        warnings = (f"{_LEFT_OUT.with_count(undefined.height)}{why}: {first_names(lost, 5)}",)
     gain = (f"outcome: {GAIN}, (post - pre) / (1 - pre)",) if what == GAIN else ()
-    return Dialogues(kept.sort("dialogue"), what, (*resolved.notes, *gain), warnings)
+    return Dialogues(kept.sort("dialogue"), what, (*resolved.notes, *gain), warnings, tuple(lost))
 
 
 def _column_faults(cells: Cells, unclear: Collection[str]) -> list[DataError]:
@@ -177,13 +187,12 @@ def _read_share(cells: Cells, part: str) -> pl.Series:
     return values
 
 
-def match_dialogues(
-    turns: Sequence[str], outcomes: Sequence[str], *, allowed: bool, why: Sequence[str] = ()
-) -> tuple[list[str], list[str]]:
+def match_dialogues(turns: Sequence[str], table: Dialogues, *, allowed: bool) -> tuple[list[str], list[str]]:
     """The dialogues that have both turns and an outcome, and a note on those that do not, which are refused.
 
-    With `allowed` they are left out instead. `why` is what is known about missing outcomes.
+    With `allowed` they are left out instead.
     """
+    outcomes = table.frame["dialogue"].to_list()
     common = sorted({*turns} & {*outcomes})
     only_turns, only_outcomes = sorted({*turns} - {*outcomes}), sorted({*outcomes} - {*turns})
     if not common:
@@ -195,13 +204,22 @@ def match_dialogues(
     if not (only_turns or only_outcomes):
         return common, []
     if not allowed:
+        undefined = [name for name in only_turns if name in table.undefined]
+        absent = [name for name in only_turns if name not in table.undefined]
+        why = f": {NO_GAIN}" if table.outcome == GAIN else ""
+        rules = [
+            f"{wording.with_count(len(names))} ({_quote_names(names)}){reason}"
+            for wording, names, reason in (
+                (_ABSENT, absent, ""),
+                (_UNDEFINED, undefined, why),
+                (_SILENT, only_outcomes, ""),
+            )
+            if names
+        ]
         raise DataError(
-            f"{len(only_turns):,} dialogues have turns and no outcome ({_quote_names(only_turns)}), "
-            f"{len(only_outcomes):,} an outcome and no turns ({_quote_names(only_outcomes)})"
-            + "".join(f"; {one}" for one in why),
-            fix=f"`matched` keeps the {len(common):,} that have both",
+            "; ".join(rules), fix=f"`matched` leaves such dialogues out and keeps the other {len(common):,}"
         )
-    note = f"left out: {len(only_turns):,} dialogues without an outcome, {len(only_outcomes):,} without turns"
+    note = f"left out: {_WITHOUT.with_count(len(only_turns))} an outcome, {len(only_outcomes):,} without turns"
     return common, [note]
 
 
