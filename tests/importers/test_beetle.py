@@ -5,6 +5,7 @@ import pytest
 
 from demur.errors import DataError
 from demur.importers.beetle import DIAGNOSIS, LABELS, SPEECH_ACTS, beetle_label, beetle_responses
+from demur.importers.reading import read_log
 from demur.returns.jobs import classes
 from demur.returns.table import responses
 
@@ -153,3 +154,20 @@ def test_a_log_is_recognised_and_read_wherever_a_log_is(tmp_path):
     path.write_text('{"speech_act": "hello", "matched": [], "contradictory": [], "not_mentioned": []}\n')
     with pytest.raises(DataError, match=r"tutor\.jsonl: row 1: speech_act must be a speech act of BEETLE II"):
         classes(path)
+
+
+def test_an_import_names_the_columns_that_a_log_lacks(tmp_path):
+    path = tmp_path / "tutor.csv"
+    path.write_text("id,Speech-Act,contradictory\n1,answer,no\n")
+    with pytest.raises(
+        DataError, match=r"tutor.csv: is not a log of BEETLE II: it has no columns matched, not_mention"
+    ):
+        read_log("beetle", [path], {})
+
+
+def test_utterances_that_are_rejected_are_counted_where_there_are_some(tmp_path):
+    path = tmp_path / "tutor.jsonl"
+    for logs, said in (([log(matched=["x"])], 0), ([log("uninterpretable")], 1)):
+        pl.DataFrame([{"id": "1", **one} for one in logs]).write_ndjson(path)
+        notes = [note for note in read_log("beetle", [path], {}).notes if "uninterpretable" in note]
+        assert notes == ["1 uninterpretable utterance read as rejected"][:said]

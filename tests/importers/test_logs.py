@@ -335,7 +335,7 @@ def test_import_writes_the_rows_and_says_what_was_taken(demur: Demur, tmp_path: 
     assert len(rows) == 12
     again = demur("import", "rasa", "results.json")
     assert again.returncode == 2
-    assert "is no results of Rasa" in again.stderr
+    assert "is not a log of Rasa" in again.stderr
 
 
 def test_promptfoos_score_is_never_the_confidence() -> None:

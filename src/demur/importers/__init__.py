@@ -114,7 +114,7 @@ REGISTRY = {
     ),
     "beetle": LogFormat(
         "demur.importers.beetle:BeetleLog",
-        "BEETLE II: speech act and diagnosis (matched, contradictory, extra, not-mentioned) of each student answer.",
+        "BEETLE II: speech_act, matched, contradictory, not_mentioned, and optionally consistency and extra.",
         "demur import beetle tutor-log.jsonl -o turns.jsonl",
     ),
     "arrays": LogFormat(

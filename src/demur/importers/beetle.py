@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sized
+from collections.abc import Iterable, Mapping, Sized
 from dataclasses import replace
 from types import MappingProxyType
 
@@ -12,6 +12,7 @@ import polars as pl
 from demur.core.io.columns import ALIASES, mapping_of, nearest, resolve
 from demur.core.io.files import table_of
 from demur.core.io.tables import FALSE, TRUE, Cells, Request, first
+from demur.core.show.numbers import Wording
 from demur.errors import DataError
 from demur.importers.choices import ImportChoices
 from demur.importers.protocol import ForeignFile, ImportedLog, Importer
@@ -20,6 +21,9 @@ LABELS = ("correct", "pc_incomplete", "contradictory", "irrelevant", "non_conten
 SPEECH_ACTS = ("answer", "help request", "social", "uninterpretable")
 
 DIAGNOSIS = ("matched", "contradictory", "extra", "not_mentioned")
+_NEEDED = ("speech_act", "matched", "contradictory", "not_mentioned")
+_RECOGNISED = ("speech_act", "matched", "not_mentioned")
+_REJECTED = Wording("uninterpretable utterance read as rejected", "uninterpretable utterances read as rejected")
 _KEPT = ("id", "target", "system", "dialogue", "weight")
 COLUMNS: Mapping[str, tuple[str, ...]] = MappingProxyType(
     {
@@ -109,7 +113,7 @@ def beetle_responses(
     if where is not None:
         table = replace(table, name=where, place=lambda row: f"{where}: row {row + 1}")
     found = resolve(table.columns, dict(columns or {}), where=f"{table.name}:", aliases=COLUMNS).columns
-    for part in ("speech_act", "matched", "contradictory", "not_mentioned"):
+    for part in _NEEDED:
         if part not in found:
             fix = f"{nearest(part, table.columns)}; {mapping_of(part, '...')}"
             raise DataError(f'there is no column "{part}"', where=f"{table.name}:", fix=fix)
@@ -152,9 +156,12 @@ class BeetleLog(Importer):
 
     def recognises(self, file: ForeignFile) -> str:
         """A table with a speech act and the fields of a diagnosis."""
-        named = {name.casefold().strip() for name in file.columns}
-        parts = ("speech_act", "matched", "not_mentioned")
-        return "log" if all(named & {part, *COLUMNS[part]} for part in parts) else ""
+        return "" if _absent(file, _RECOGNISED) else "log"
+
+    def lacking(self, file: ForeignFile) -> str:
+        """The columns that every log has and this file does not."""
+        absent = _absent(file, _NEEDED)
+        return f"it has no {'column' if len(absent) == 1 else 'columns'} {', '.join(absent)}"
 
     def read_file(self, role: str, file: ForeignFile, choices: ImportChoices) -> list[ImportedLog]:
         """One log."""
@@ -162,4 +169,11 @@ class BeetleLog(Importer):
         frame = beetle_responses(file.cells(), columns=mapped, where=file.name)
         taken = {"prediction": "speech act and diagnosis, by the rules of Dzikovska et al. (2012)"}
         rejected = frame["prediction"].null_count()
-        return [self.log(file, frame, taken, more=[f"{rejected:,} uninterpretable utterances read as rejected"])]
+        more = [_REJECTED.with_count(rejected)] if rejected else []
+        return [self.log(file, frame, taken, more=more)]
+
+
+def _absent(file: ForeignFile, parts: Iterable[str]) -> list[str]:
+    """The columns among these that a file has under no name."""
+    named = {name.casefold().strip() for name in file.columns}
+    return [part for part in parts if not named & {part, *COLUMNS[part]}]

@@ -148,7 +148,7 @@ class InspectLog(Importer):
         archive = LogArchive(file)
         head = next((name for name in (HEADER, START) if name in archive.names), None)
         if head is None:
-            raise DataError("is no log of inspect_ai: the archive has no header", where=f"{file.name}:")
+            raise DataError("is not a log of inspect_ai: the archive has no header", where=f"{file.name}:")
         header = decoded(archive.read(head), InspectHeader, f"{file.name}: {head}")
         names = [name for name in archive.names if name.startswith("samples/")]
         return [self._samples(file, header, _decoded_samples(file.name, archive.texts(names)), choices)]

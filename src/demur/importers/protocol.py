@@ -207,6 +207,10 @@ class Importer(ABC):
     def recognises(self, file: ForeignFile) -> str:
         """What a file is to this importer, by its content: a word of its own; empty where it is none of its files."""
 
+    def lacking(self, file: ForeignFile) -> str:
+        """What a file would need for this importer to recognise it; empty where that cannot be said."""
+        return ""
+
     def read(self, files: Sequence[tuple[str, ForeignFile]], choices: ImportChoices) -> list[ImportedLog]:
         """The logs in files that this importer recognised, each with what it was recognised as."""
         return [log for role, file in files for log in self.read_file(role, file, choices)]

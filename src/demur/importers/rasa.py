@@ -112,7 +112,7 @@ class RasaResults(Importer):
         for place, body in enumerate(file.objects(dict[str, Any])):
             target = known.get(body["text"])
             if known and target is None:
-                rule = f'"{body["text"]}" is no example of {targets[0].name}'
+                rule = f'"{body["text"]}" is not an example of {targets[0].name}'
                 raise DataError(rule, where=f"{file.name}:", fix="give the nlu.yml that was tested")
             ranking = [one for one in body.get("intent_ranking") or [body["intent"]] if one["name"] != FALLBACK]
             best = ranking[0] if ranking else {"name": None, "confidence": None}

@@ -151,8 +151,10 @@ def _as_tables(files: Sequence[Source], choices: ImportChoices, only: Importer |
             importer, role = match
             groups.setdefault(importer.name, (importer, place, []))[2].append((role, file))
         elif only is not None:
-            rule = f"is no {only.title}"
-            raise DataError(rule, where=f"{source.name}:", fix=f"{REGISTRY[only.name].files}")
+            tool, _, known = REGISTRY[only.name].files.partition(": ")
+            lacking = only.lacking(file)
+            rule = f"is not a log of {tool}" + (f": {lacking}" if lacking else "")
+            raise DataError(rule, where=f"{source.name}:", fix=f"such logs are: {known.rstrip('.')}")
         else:
             unknown.append((place, file))
 
@@ -222,7 +224,7 @@ def _plain_table(file: ForeignFile, choices: ImportChoices) -> Source:
     if source.format == "other":
         format_of(source.path, source.head(), source.name)
     if source.format in ("csv", "tsv") and source.path.suffix.lower() in NO_TABLES:
-        rule = f"is no table: its name ends as that of {NO_TABLES[source.path.suffix.lower()]}"
+        rule = f"is not a table: its name ends as that of {NO_TABLES[source.path.suffix.lower()]}"
         raise DataError(rule, where=f"{file.name}:", fix=READABLE)
     if choices.rows is not None:
         rows = rows_at(file.document(object), choices.rows, file.name)
@@ -349,7 +351,7 @@ def _with_refusals(source: Source, choices: ImportChoices) -> Source:
     try:
         found = [re.compile(one, re.IGNORECASE) for one in patterns]
     except re.error as fault:
-        raise UsageError(f"`withheld_like` is no regular expression: {fault}") from None
+        raise UsageError(f"`withheld_like` is not a regular expression: {fault}") from None
     frame = source.frame if source.frame is not None else read_source(source, Request()).frame.drop(ROW)
     mapped = {part: name for part, name in choices.columns.items() if part == "prediction"}
     column = resolve(frame.columns, mapped, parts=("prediction",), where=f"{source.name}:").columns.get("prediction")
