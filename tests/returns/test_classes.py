@@ -209,3 +209,8 @@ def test_weights_equal_repetition(cells):
     assert listed.labels == weighed.labels
     assert np.array_equal(listed.counts, weighed.counts)
     assert (weighed.n, listed.n) == (len(cells), len(repeated))
+
+
+def test_classes_say_nothing_of_confidences():
+    found = classes([{"target": "a", "prediction": "a"}, {"target": "b", "prediction": None}], replicates=50)
+    assert found.notes == ("1 prediction that is null read as withheld", "seed 0, 50 replicates")

@@ -480,3 +480,15 @@ def test_a_log_whose_targets_are_all_null_is_warned_of():
 def test_a_part_of_a_log_may_be_all_out_of_scope(tmp_path):
     parts = [jsonl(tmp_path / f"{target}.jsonl", [row(target=target, system="s")]) for target in ("a", None)]
     assert not warns_of_no_targets(read_responses(*parts))
+
+
+def test_where_confidences_are_not_used_nothing_is_noted_of_them():
+    rows = [row(id="1", confidence=90), row(id="2", confidence=None), row(id="3", confidence=1)]
+    for used in (True, False):
+        found = responses(rows, reading=Reading(missing_confidence="lowest", ranked=used))
+        assert any("confidence" in note for note in (*found.notes, *found.warnings)) == used
+
+
+def test_null_predictions_are_counted_as_rows_where_a_row_stands_for_several_inputs():
+    found = responses([row(id="1", weight=1), row(id="2", prediction=None, weight=7)])
+    assert "1 row without a prediction read as withheld" in found.notes

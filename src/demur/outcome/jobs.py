@@ -225,12 +225,12 @@ def _counted_turns(
 
     if engine == "auto" and any(importer_of(one) for one in data if isinstance(one, str | Path)):
         return None
-    return turns_in_engine(data, reading_of(*reading), Counting(engine=engine, spark_master=spark_master), rejections)
+    counting = Counting(engine=engine, spark_master=spark_master)
+    return turns_in_engine(data, replace(reading_of(*reading), ranked=False), counting, rejections)
 
 
 def _turns(data: tuple[Any, ...], *reading: Any) -> "Responses":
-    names = ("columns", "where", "out_of_scope", "withheld", "missing_confidence")
-    return read(*data, **dict(zip(names, reading, strict=True)))
+    return read(*data, reading=replace(reading_of(*reading), ranked=False))
 
 
 def _dialogues(data: Any, outcome: str | None, columns: dict[str, str] | None) -> "Dialogues":

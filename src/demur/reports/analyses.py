@@ -25,7 +25,7 @@ from demur.core.io.columns import (
     nearest,
 )
 from demur.core.io.files import table_of
-from demur.core.io.sources import Source
+from demur.core.io.sources import Source, confidence_column
 from demur.core.io.tables import CATEGORISED_ROWS, Request, in_categories
 from demur.core.options import KINDS, Kind, Sampling
 from demur.core.show.numbers import names_in_short
@@ -52,15 +52,7 @@ from demur.returns.examples import Examples, examples
 from demur.returns.judging import uneven_orders
 from demur.returns.recalibration import Calibration, calibration
 from demur.returns.slices import SliceDifference, SliceDifferences, Untested, slice_columns, slice_differences
-from demur.returns.table import (
-    Reading,
-    Responses,
-    confidence_column,
-    named_systems,
-    read_data,
-    read_responses,
-    responses,
-)
+from demur.returns.table import Reading, Responses, named_systems, read_data, read_responses, responses
 from demur.returns.threshold import Choice, threshold_by_cost, threshold_by_error, threshold_by_nonreturn
 
 Pairs = tuple[tuple[str, str], ...]

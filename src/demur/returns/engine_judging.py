@@ -338,7 +338,7 @@ def _amend(judged: Lazy, survey: Survey, stage: StagedLog, reading: Reading) -> 
         rows = rows.with_columns(number=none, confidence=nw.when(nw.col("answered")).then(nw.lit(judging.LOWEST)))
         return _Amended(rows, warnings=(not_taken(column),))
     ends = survey.table["lowest"].min(), survey.table["highest"].max()
-    if ends[1] is not None and (is_declared_percent() or (ends[0] >= 0 and ends[1] > 1)):  # type: ignore[operator]
+    if reading.ranked and ends[1] is not None and (is_declared_percent() or (ends[0] >= 0 and ends[1] > 1)):  # type: ignore[operator]
         scaled, notes, warnings = settle_scales(
             rows,
             keys=("system",) if survey.named else (),
@@ -399,8 +399,8 @@ def _conclusions(
     if not rules.missing_is_lowest:
         notes += judging.unranked_notes(unranked, survey.table["system"].n_unique())
     notes += [
-        *sentences_of_counts([judging.recognised_in(counts, rules)]),
-        *judging.calibration_notes(counts, cells.where),
+        *sentences_of_counts([judging.recognised_in(counts, rules, cells.columns)]),
+        *(judging.calibration_notes(counts, cells.where) if rules.ranked else ()),
     ]
     return tuple(notes), (*sentences_of_counts([judging.cautions_in(counts)]), *warnings)
 

@@ -400,7 +400,7 @@ def classes(
     data = _tables(data, classes)
     sampling = Sampling(level, replicates, seed)
     how = Counting(engine=engine, spark_master=spark_master, exact_up_to=exact_up_to, check_ids=check_ids, name=name)
-    reading = reading_of(columns, where, out_of_scope, withheld, missing_confidence)
+    reading = replace(reading_of(columns, where, out_of_scope, withheld, missing_confidence), ranked=False)
     source: Any = count_labels(data, reading, how, step=step)
     if source is None:
         step("reading", 0, 1)

@@ -68,6 +68,7 @@ _OUTSIDE = Wording('target "{}" read as out of scope', 'targets "{}" read as out
 _NULL_OUTSIDE = Wording("target that is null read as out of scope", "targets that are null read as out of scope")
 _WITHHELD = Wording('prediction "{}" read as withheld', 'predictions "{}" read as withheld')
 _NULL_WITHHELD = Wording("prediction that is null read as withheld", "predictions that are null read as withheld")
+_NULL_ROWS_WITHHELD = Wording("row without a prediction read as withheld", "rows without a prediction read as withheld")
 _ABSTAINED = Wording("row read as abstained", "rows read as abstained")
 _READ_AS_LOWEST = Wording(
     "answer without confidence read as the lowest (-inf)", "answers without confidence read as the lowest (-inf)"
@@ -104,6 +105,8 @@ class Rules:
     withheld: tuple[str, ...]
     missing_is_lowest: bool
     unjudged: bool = False
+    ranked: bool = True
+    """Whether confidences are used, so that notes about them matter."""
 
     def judge(self, parts: Collection[str]) -> bool:
         """Whether rows with these columns are judged: always, but where tables are taken that nothing judges."""
@@ -261,17 +264,18 @@ def compared(correct: str = "correct") -> nw.Expr:
     return nw.col("answered") & ~nw.col("out_of_scope") & nw.col(correct).is_null()
 
 
-def recognised_in(counts: Mapping[str, int], rules: Rules) -> Counter[Wording]:
-    """What was recognised in rows, from what `conditions` counted of them."""
+def recognised_in(counts: Mapping[str, int], rules: Rules, parts: Collection[str]) -> Counter[Wording]:
+    """What was recognised in rows with these columns, from what `conditions` counted of them."""
     found: Counter[Wording] = Counter()
     for place, label in enumerate(rules.out_of_scope):
         found[_OUTSIDE.about(label)] += counts.get(f"outside_{place}", 0)
     found[_NULL_OUTSIDE] += counts.get("null_target", 0)
     for place, label in enumerate(rules.no_answer):
         found[_WITHHELD.about(label)] += counts.get(f"withheld_{place}", 0)
-    found[_NULL_WITHHELD] += counts.get("null_prediction", 0)
+    # With weights a row may stand for many inputs, so what is counted is called rows.
+    found[_NULL_ROWS_WITHHELD if "weight" in parts else _NULL_WITHHELD] += counts.get("null_prediction", 0)
     found[_ABSTAINED] += counts["abstained"]
-    if rules.missing_is_lowest:
+    if rules.missing_is_lowest and rules.ranked:
         found[_READ_AS_LOWEST] += counts["missing"]
     return found
 

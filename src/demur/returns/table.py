@@ -30,7 +30,7 @@ from demur.core.io.columns import (
     resolve,
 )
 from demur.core.io.files import read_source, table_of
-from demur.core.io.sources import Source, file_and_column, system_names
+from demur.core.io.sources import Source, confidence_column, file_and_column, system_names
 from demur.core.io.tables import (
     CATEGORISED_ROWS,
     LABELS,
@@ -93,7 +93,7 @@ class Reading:
     without one. `where` keeps the rows whose column has the value. `keep` names further columns to carry
     along, `*` all of them. `unjudged` takes tables too that do not tell right from wrong. `pair_by` are the columns
     that name an input in place of id; the only column "row" stands for the place of a row in its log. `pack_inputs`
-    compresses the texts of inputs, which `Responses.with_inputs` gives back.
+    compresses the texts of inputs, which `Responses.with_inputs` gives back. `ranked`: confidences are used, and noted.
     """
 
     columns: Mapping[str, str] = field(default_factory=dict)
@@ -105,6 +105,7 @@ class Reading:
     unjudged: bool = False
     pair_by: tuple[str, ...] = ()
     pack_inputs: bool = False
+    ranked: bool = True
 
     def request(self) -> Request:
         """Gives what must be read of a file."""
@@ -114,7 +115,8 @@ class Reading:
 
     def rules(self) -> judging.Rules:
         """Gives how rows are judged."""
-        return judging.Rules(self.out_of_scope, self.withheld, self.missing_confidence == "lowest", self.unjudged)
+        is_lowest = self.missing_confidence == "lowest"
+        return judging.Rules(self.out_of_scope, self.withheld, is_lowest, self.unjudged, self.ranked)
 
     @property
     def condition(self) -> str:
@@ -239,11 +241,6 @@ def read_data(data: Sequence[Any], reading: Reading) -> Responses:
     return Responses(frame, notes, warnings, judged, pl.concat([part.left_out for part in parts]))
 
 
-def confidence_column(data: Any) -> str | None:
-    """The column of confidences that FILE:COLUMN names; None where no column is named."""
-    return file_and_column(data)[1] if isinstance(data, str | Path) else None
-
-
 def _read_column(file: str | Path, column: str, reading: Reading) -> Responses:
     """The responses of a file with the confidences of one column, each system with the column in its name."""
     judged = read_responses(file, reading=replace(reading, columns={**reading.columns, "confidence": column}))
@@ -337,7 +334,7 @@ def _assemble(given: Iterator[Table], names: Sequence[str], notes: Sequence[str]
         frame, note = _grouped_by_id(frame)
         notes.append(note)
     frame, scales, doubts = _settle_scales(frame, tables, reading)
-    notes += [*scales, *judging.notes_on_calibration(frame, tables)]
+    notes += [*scales, *(judging.notes_on_calibration(frame, tables) if reading.ranked else ())]
     judgeable = all(part.judged for part in parts)
     if not reading.where:  # which may choose rows that are all out of scope
         warnings += map(judging.unlabelled_warning, unlabelled)
@@ -396,7 +393,8 @@ def _settle_scales(
     frame: pl.DataFrame, tables: Sequence[Table], reading: Reading
 ) -> tuple[pl.DataFrame, list[str], list[str]]:
     """Reads percentages as rates, system by system; see `settle_scales`."""
-    if not (confidences.is_declared_percent() or frame.select((pl.col("confidence") > 1).any()).item()):
+    above = (pl.col("confidence") > 1).any()
+    if not reading.ranked or not (confidences.is_declared_percent() or frame.select(above).item()):
         return frame, [], []
 
     def places(bad: nw.Expr) -> str:
@@ -552,9 +550,11 @@ def _judge(
     frame = judged.to_polars().with_columns(target=targets)
     columns = (*JUDGED, *(part for part in (STRATUM, DEPLOYED) if part in cells))
     frame = frame.select(ROW, pl.lit(source).alias(SOURCE), *columns, pl.col("correct").alias(CORRECT), TRIAL)
-    told = (judging.recognised_in(counts, rules), judging.cautions_in({**counts, "unjudged": left_out.height}))
+    recognised = judging.recognised_in(counts, rules, cells.columns)
+    cautions = judging.cautions_in({**counts, "unjudged": left_out.height})
     labelled = not judging.is_unlabelled(counts, cells.columns)
-    return Judged(frame, cells, *told, tuple(unranked), judgeable, left_out, tuple(notes), labelled=labelled)
+    told = (tuple(unranked), judgeable, left_out, tuple(notes))
+    return Judged(frame, cells, recognised, cautions, *told, labelled=labelled)
 
 
 def rules_for(cells: Cells, reading: Reading) -> judging.Rules:

@@ -273,6 +273,11 @@ def file_and_column(item: str | Path) -> tuple[str | Path, str | None]:
     return (file, column) if there else (item, None)
 
 
+def confidence_column(data: object) -> str | None:
+    """The column of confidences that FILE:COLUMN names; None where no column is named."""
+    return file_and_column(data)[1] if isinstance(data, str | Path) else None
+
+
 def _near_misses(path: Path) -> str:
     """Names the files that are called much alike, endings apart, as any two of a kind share these."""
     folder = path.parent
