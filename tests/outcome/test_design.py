@@ -44,15 +44,13 @@ def test_undefined_scores_get_the_mean_of_the_dialogues_that_have_them():
     assert found.x[:, 0].tolist() == pytest.approx([0.5, 1, 1, 0, 2.5 / 4])
     assert found.x[:, 1].tolist() == pytest.approx([1, 0.5, (1 + 0.5 + 1 + 2 / 3) / 4, 1, 2 / 3])
     assert found.means == {"recall.a": pytest.approx(0.625), "recall.b": pytest.approx(3.1666667 / 4)}
-    assert found.notes == (
-        f"undefined features: {POLICIES['impute-mean']} (recall.a in 1, recall.b in 1 of 5 dialogues)",
-    )
+    assert found.notes == (f"{POLICIES['impute-mean']} (recall.a in 1, recall.b in 1 of 5 dialogues)",)
 
 
 def test_undefined_scores_count_as_0_only_if_asked():
     found = made(undefined="zero")
     assert found.x[4, 0] == found.x[2, 1] == 0
-    assert found.notes == (f"undefined features: {POLICIES['zero']} (recall.a in 1, recall.b in 1 of 5 dialogues)",)
+    assert found.notes == (f"{POLICIES['zero']} (recall.a in 1, recall.b in 1 of 5 dialogues)",)
 
 
 def test_dialogues_with_undefined_scores_are_dropped_if_asked_and_counted():
@@ -62,9 +60,7 @@ def test_dialogues_with_undefined_scores_are_dropped_if_asked_and_counted():
     assert found.x.tolist() == [[0.5, 1], [1, 0.5], [0, 1]]
     assert found.turns is not None
     assert found.turns.dialogues == found.dialogues
-    assert found.notes == (
-        f"undefined features: {POLICIES['drop']}; 2 of 5 dialogues left out (recall.a in 1, recall.b in 1)",
-    )
+    assert found.notes == (f"{POLICIES['drop']}; 2 of 5 dialogues left out (recall.a in 1, recall.b in 1)",)
 
 
 def test_nothing_is_said_where_everything_is_defined():

@@ -402,7 +402,7 @@ def _check_defined(
         listed = ", ".join(f"{name} in {int(gaps[name].sum()):,}" for name in worst)
         lost = f"; {int(incomplete.sum()):,} of {kept.size:,} dialogues left out ({listed})"
         filled = f" ({listed} of {kept.size:,} dialogues)"
-        notes.append(f"undefined features: {POLICIES[undefined]}{lost if undefined == 'drop' else filled}")
+        notes.append(f"{POLICIES[undefined]}{lost if undefined == 'drop' else filled}")
     if not kept.any():
         fix = "impute-mean or zero fills them in; or take fewer features"
         raise DataError("every dialogue has an undefined feature, so none is left", fix=fix)

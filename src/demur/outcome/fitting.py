@@ -34,6 +34,8 @@ from demur.returns.table import Responses
 PAPER_SETS = ("scores.fm", "scores.precision", "scores.recall", "conf", "scores.all", "conf+scores.f", "full")
 """The feature sets of Table 5."""
 
+_STANDARDISED = "PARADISE performance function, with standardised terms N(x) = (x - mean) / SD"
+
 
 @dataclass(frozen=True, slots=True)
 class Procedure:
@@ -100,14 +102,15 @@ class Regression(Shown):
             *self.row_notes,
             "R2 = 1 - squared errors / squares about the mean; SD is that of single squared errors",
             f"leave-one-out: the chosen model without each {unit}; nested: {inside}",
-            f"R2 as Dzikovska et al. (2012) print it, the mean over the training folds of leave-one-out{constant}: "
+            f"R2 of training folds, the mean over the fits of leave-one-out{constant}: "
             f"{self.loo.training_r2:.2f} (SD {self.loo.training_r2_sd:.2f})",
         ]
         if self.bootstrap is not None:
             lost = len(self.bootstrap.failed)
             samples = f"{self.bootstrap.replicates:,} replicates of choice and fit, seed {self.bootstrap.seed}"
             notes.append(f"bootstrap: {samples}" + (f"; {lost:,} more had no model" if lost else ""))
-            notes.append(f"R2 corrected for optimism by the bootstrap: {self.bootstrap.corrected_r2:.3f}")
+            optimism = "the optimism of measuring it on the rows that the model was chosen on"
+            notes.append(f"R2 corrected by the bootstrap for {optimism}: {self.bootstrap.corrected_r2:.3f}")
         return tuple(notes)
 
     @property
@@ -228,7 +231,7 @@ class OutcomeFit(Shown):
         performance = self.regression.performance
         return (
             f"formula: {self.model.formula()}",
-            *([f"PARADISE performance function, of z-scores: {performance.formula()}"] if performance else []),
+            *([f"{_STANDARDISED}: {performance.formula()}"] if performance else []),
             *([f"F-beta fitted to the outcome: {self.beta.words()}"] if self.beta else []),
             *([REJECTION_NOTES[self.design.rejections]] if self.design.turns else []),
             *([HIDDEN_PRICES] if self.prices and not self.model.predicts else []),

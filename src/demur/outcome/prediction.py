@@ -156,6 +156,7 @@ class OutcomeModel(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
         return (
             formula,
             f"fitted on {self.n:,} dialogues, features {self.features}, R2 {shares}",
+            "naive guess: the mean outcome of these dialogues, whatever the system",
             "intervals are of the mean outcome under the chosen formula; that the formula was chosen is not in them",
         )
 
