@@ -7,6 +7,7 @@ import pytest
 
 import demur
 from demur.errors import DataError
+from demur.understanding.grader import cross_graded
 from demur.understanding.grading import read_grader, write_grader
 
 SAID = {"right": "the path is closed", "part": "the path", "none": "no idea"}
@@ -31,6 +32,13 @@ def test_a_grader_is_evaluated_by_folds_and_learns_from_all(trained):
     assert trained.report.figures["accuracy"].value == 1
     assert trained.frame()["fold"].n_unique() == 3
     assert trained.to_dict()["n"] == len(ROWS)
+
+
+def test_answers_may_be_in_a_file(tmp_path):
+    path = tmp_path / "answers.jsonl"
+    pl.DataFrame(ROWS).write_ndjson(path)
+    assert cross_graded(path, folds=3).equals(cross_graded(ROWS, folds=3))
+    assert cross_graded(str(path), folds=3).height == len(ROWS)
 
 
 def test_a_grader_in_a_file_grades_as_the_one_it_was_written_from(trained, tmp_path):

@@ -16,6 +16,7 @@ from copy import copy
 from dataclasses import dataclass
 from functools import lru_cache
 from heapq import heapify, heappop, heappush
+from pathlib import Path
 from statistics import NormalDist
 from typing import Any
 
@@ -29,6 +30,7 @@ from demur.core.io.columns import ALIASES, mapping_of, nearest, resolve
 from demur.core.io.files import table_of
 from demur.core.io.tables import Cells, Request, first
 from demur.errors import DataError, UsageError
+from demur.importers.reading import read_table
 
 COLUMNS: Mapping[str, tuple[str, ...]] = {
     "id": (),
@@ -45,7 +47,7 @@ TEXTS = ("question", "expected", "answer")
 
 
 def student_answers(data: object, *, columns: Mapping[str, str] | None = None, marked: bool = False) -> pl.DataFrame:
-    """Reads and checks student answers in a frame, in columns, or in rows.
+    """Reads and checks student answers in a file, in a frame, in columns, or in rows.
 
     The result has id, question, expected, answer and, where the data has them, target, dialogue and group. `expected`
     may be a text, a list of texts or a list of `{"text": ...}`; in the result it is always a list, without blank ones.
@@ -56,7 +58,7 @@ def student_answers(data: object, *, columns: Mapping[str, str] | None = None, m
     >>> student_answers([row]).row(0, named=True)
     {'id': '1', 'question': 'Why is it on?', 'expected': ['The path is closed.'], 'answer': ''}
     """
-    table = table_of(data, Request())
+    table = table_of(read_table(data) if isinstance(data, str | Path) else data, Request())
     found = resolve(table.columns, dict(columns or {}), where=f"{table.name}:", aliases=COLUMNS).columns
     needed = (*TEXTS, "target") if marked else TEXTS
     for part in needed:
@@ -440,6 +442,8 @@ def cross_graded(
     columns: Mapping[str, str] | None = None,
 ) -> pl.DataFrame:
     """A table of responses in which each answer was graded by a tree that learnt from the other folds.
+
+    Answers are a file, a frame, columns or rows, as for `student_answers`.
 
     Folds are stratified: each label is spread evenly over them. `by` names a column (dialogue, group or question)
     whose values are never parted; labels are then spread as evenly as whole values allow. The seed draws the folds.

@@ -16,7 +16,6 @@ from demur.core.io.untrusted import decode_json, read_bounded
 from demur.core.io.writing import write_table, write_whole
 from demur.core.options import Sampling
 from demur.errors import DataError, UsageError
-from demur.importers.reading import read_table
 from demur.returns.classes import ClassReport, class_reports
 from demur.returns.table import responses
 from demur.understanding.grader import FEATURES, LEAF, ShortAnswerGrader, Tree, cross_graded, student_answers
@@ -68,7 +67,7 @@ def trained_grader(
     data: Any, *, folds: int, by: str | None, columns: dict[str, str], sampling: Sampling
 ) -> TrainedGrader:
     """A grader that has learnt from marked answers, with its evaluation by folds."""
-    answers = student_answers(_table(data), columns=columns, marked=True)
+    answers = student_answers(data, columns=columns, marked=True)
     grader = ShortAnswerGrader(seed=sampling.seed)
     graded = cross_graded(answers, grader=grader, folds=folds, by=by, seed=sampling.seed)
     how: dict[str, Any] = {"level": sampling.level, "replicates": sampling.replicates, "seed": sampling.seed}
@@ -76,10 +75,6 @@ def trained_grader(
     kept = f"whole values of {by} in one fold" if by else "labels spread evenly over the folds"
     notes = (f"{folds}-fold cross-validation, {kept}; the model itself learns from all answers", sampling.note)
     return TrainedGrader(grader.fit(answers), report, graded, folds, by, notes)
-
-
-def _table(data: Any) -> Any:
-    return read_table(data) if isinstance(data, str | Path) else data
 
 
 def write_grader(trained: TrainedGrader, path: Path) -> None:
@@ -150,7 +145,7 @@ def grade_answers(model: Any, data: Any, columns: dict[str, str]) -> GradedAnswe
     grader = model if isinstance(model, ShortAnswerGrader) else read_grader(model)
     if grader.tree_ is None:
         raise UsageError("this grader has learnt nothing yet: train it first")
-    return GradedAnswers(grader.respond(student_answers(_table(data), columns=columns)))
+    return GradedAnswers(grader.respond(student_answers(data, columns=columns)))
 
 
 def write_grades(graded: GradedAnswers, path: Path) -> None:
