@@ -531,6 +531,12 @@ def test_options_that_many_commands_share_have_panels_of_their_own(demur: Demur)
     assert panels == ["Arguments", "Options", *OPTION_PANELS]
 
 
+def test_every_group_has_a_description_and_o_lists_the_endings_of_its_command(demur: Demur) -> None:
+    assert "Grade students' short answers" in demur("understand", "--help", columns=200).stdout
+    for command, writes in ((("score",), True), (("follow",), True), (("threshold",), False)):
+        assert (".sweep" in demur(*command, "--help", columns=200).stdout) == writes
+
+
 def test_help_names_flags_and_not_options_of_python(demur: Demur) -> None:
     shown = " ".join(demur("score", "--help").stdout.replace("│", " ").split())
     assert "joined by --on, or by id" in shown

@@ -15,11 +15,11 @@ import typer
 from demur.apps import web_extra
 from demur.apps.cli import output
 from demur.apps.cli.commands import (
-    PANEL_OF,
     Run,
     add_jobs,
     add_names,
     call,
+    group_of,
     new_app,
     options_from,
     result_of,
@@ -51,7 +51,7 @@ from demur.nbest_lists.jobs import JOBS as NBEST_JOBS
 from demur.outcome.jobs import JOBS as OUTCOME_JOBS
 from demur.reports.jobs import CHECK_JOBS
 from demur.reports.jobs import JOBS as REPORT_JOBS
-from demur.returns.engine_jobs import GATE
+from demur.returns.engine_jobs import GATE, SWEEPS
 from demur.returns.jobs import JOBS as RETURN_JOBS
 from demur.returns.options import (
     OUT_OF_SCOPE,
@@ -405,13 +405,21 @@ GROUPS = {
     "recalibrate": "Calibrate confidences: fit a map on one log, apply it to others.",
     "outcome": "Find which misunderstandings cost the outcome of dialogues, and predict the outcome for new systems.",
     "understand": "Train and use a relevance model that answers questions or says that it does not understand.",
+    "understand grade": "Grade students' short answers by their words in common with the expected answer.",
     "study": "Run Wizard-of-Oz studies: people talk to wizards or to systems, both with the same noisy input.",
     "experiment": "Repeat experiments of the papers, on your own data or on bundled data.",
     "import": "Convert logs of other tools and corpora to tables. Other commands read most of these logs as they are.",
 }
-"""Commands of two words, by the first."""
+"""Groups of commands, by the words before the last."""
 
-FOLLOW = Job("follow", follow, present="", example="demur follow run.jsonl --until-idle 60 -o live.html", gate=GATE)
+FOLLOW = Job(
+    "follow",
+    follow,
+    present="",
+    example="demur follow run.jsonl --until-idle 60 -o live.html",
+    endings=SWEEPS,
+    gate=GATE,
+)
 SERVE = Job("serve", serve, present="", example="demur serve --port 8400")
 CITE = Job("cite", cite, present="", example="demur cite compare > methods.bib")
 CHAT = Job(
@@ -459,8 +467,8 @@ def app_of(arguments: Sequence[str] = ()) -> typer.Typer:
     asked = [(job, run) for jobs, run in COMMANDS for job in jobs if job.name in named]
     every = [(job, run) for jobs, run in COMMANDS for job in jobs]
     for name, about in GROUPS.items():
-        if not asked or name == arguments[0]:
-            app.add_typer(typer.Typer(help=about, no_args_is_help=True), name=name, rich_help_panel=PANEL_OF.get(name))
+        if not asked or any(job.name.startswith(f"{name} ") for job, _ in asked):
+            group_of(app, name, about)
     if list(arguments) in HELP:
         add_names(app, (job for job, _ in every))
         return app

@@ -17,7 +17,15 @@ from typer.core import TyperGroup
 
 from demur import __version__
 from demur.apps.cli import output
-from demur.apps.cli.output import FigureOptions, OutputOptions, RowOptions, gate_option, parameters_of, steps
+from demur.apps.cli.output import (
+    FigureOptions,
+    OutputOptions,
+    RowOptions,
+    gate_option,
+    output_option,
+    parameters_of,
+    steps,
+)
 from demur.core.jobs import REQUIRED, Argument, Job, Option, Parameter, check_values, flagged, load, with_flags
 from demur.core.show.results import path_text
 from demur.errors import DemurError, Interrupted, UsageError
@@ -109,7 +117,7 @@ def add_jobs(app: typer.Typer, jobs: Iterable[Job], run: Run | None = None) -> N
     """Add a command for each job; the words before the last name a group that the app has, or gets."""
     for job in jobs:
         group, _, name = job.name.rpartition(" ")
-        home = _group(app, group) if group else app
+        home = group_of(app, group) if group else app
         panel = None if group else PANEL_OF.get(name)
         home.command(name, epilog=f"Example: `{job.example}`", rich_help_panel=panel)(command_of(job, run or run_job))
 
@@ -132,9 +140,12 @@ def command_of(job: Job, run: Run) -> Callable[..., None]:
     if run is run_import:
         declared += parameters_of(RowOptions)
     elif run is not call or job.takes("outputs"):
-        gate = Annotated[list[str], gate_option(job.gate)]
+        own = {
+            "fail_if": Annotated[list[str], gate_option(job.gate)],
+            "output": Annotated[list[Path], output_option([ending for ending, _ in job.endings])],
+        }
         options = parameters_of(OutputOptions)
-        declared += [one.replace(annotation=gate) if one.name == "fail_if" else one for one in options]
+        declared += [one.replace(annotation=own.get(one.name, one.annotation)) for one in options]
     if (run not in (call, run_import) and job.figures) or job.takes("figures"):
         declared += parameters_of(FigureOptions)
 
@@ -309,16 +320,16 @@ def _is_study(value: Any) -> bool:
     return isinstance(value, str | Path) and os.path.isfile(os.path.join(value, "study.toml"))
 
 
-def _group(app: typer.Typer, name: str) -> typer.Typer:
-    """The group of a name, which the app has or gets; a group in a group has two words."""
-    outer, _, name = name.rpartition(" ")
+def group_of(app: typer.Typer, words: str, about: str | None = None) -> typer.Typer:
+    """The group of a name, which the app has or gets, with its help; a group in a group has two words."""
+    outer, _, name = words.rpartition(" ")
     if outer:
-        app = _group(app, outer)
+        app = group_of(app, outer)
     for one in app.registered_groups:
         if one.name == name and one.typer_instance is not None:
             return one.typer_instance
-    group = typer.Typer(no_args_is_help=True)
-    app.add_typer(group, name=name)
+    group = typer.Typer(help=about, no_args_is_help=True)
+    app.add_typer(group, name=name, rich_help_panel=PANEL_OF.get(words))
     return group
 
 

@@ -58,21 +58,19 @@ def gate_option(condition: str) -> Any:
     return typer.Option("--fail-if", help=holds, metavar="CONDITION")
 
 
+def output_option(own: Sequence[str] = ()) -> Any:
+    """The option that names files to write; `own` are endings that only this command writes."""
+    endings = dict.fromkeys((*FORMATS, *own))
+    listed = " ".join(filter(None, endings)) + (", or a folder" if "" in endings else "")
+    return typer.Option("-o", "--output", help=f"Write to FILE: {listed}. Repeatable.", metavar="FILE")
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OutputOptions:
     """Where results go."""
 
     json: Annotated[bool, typer.Option("--json", help="One JSON document on standard output, nothing else.")] = False
-    output: Annotated[
-        list[Path],
-        typer.Option(
-            "-o",
-            "--output",
-            help="Write to FILE: .html .svg .png .pdf .json .csv .md .tex .parquet; score, merge and follow also "
-            ".sweep. Repeatable.",
-            metavar="FILE",
-        ),
-    ] = field(default_factory=list)
+    output: Annotated[list[Path], output_option()] = field(default_factory=list)
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Only the verdict; no tables, notes or progress.")] = (
         False
     )
