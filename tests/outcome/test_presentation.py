@@ -154,6 +154,12 @@ def test_tables_of_a_fit_stand_in_order(fit, sets):
     ]
     assert validation[0][-1] == "–", "in-sample errors have no spread of their own"
     assert shown.document["feature_sets"] == [one.to_dict() for one in sets]
+    rows = shown.data().rows(named=True)
+    assert [row["features"] for row in rows] == [one.name for one in sets]
+    first = sets[0].to_dict()
+    assert (rows[0]["r2_in_sample"], rows[0]["formula"]) == (first["in_sample"]["r2"], first["formula"])
+    assert (rows[0]["mse_nested"], rows[0]["sd_leave_one_out"]) == (first["nested"]["mse"], first["loo"]["sd"])
+    assert "observed" in of_fit(fit).data().columns
     assert shown.document["learners"]["ols"]["r2"] == fit.regression.nested.r2
     assert len(shown.figures) == 4
 

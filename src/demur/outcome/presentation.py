@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
 
@@ -48,6 +48,7 @@ def of_fit(fit: OutcomeFit) -> Presentation:
             *([_price_figure(prices, fit.regression.outcome)] if prices else []),
             *([drawing("outcome.charts.sets_chart", sets_frame(fit.sets))] if fit.sets else []),
         ],
+        data=(lambda: set_rows(fit.sets)) if fit.sets else None,
     )
 
 
@@ -60,8 +61,9 @@ def _presentation(
     rivals: Mapping[str, Mapping[str, Mapping[str, float | None]]] | None = None,
     tables: Sequence[ResultTable] = (),
     figures: Sequence[Drawing] = (),
+    data: Callable[[], pl.DataFrame] | None = None,
 ) -> Presentation:
-    """A regression, with the sentences, tables and figures that a fit has besides."""
+    """A regression, with the sentences, tables and figures that a fit has besides; its data are observed outcomes."""
     drawings = [drawing(OBSERVED, observed_frame(regression), **_observed_settings(regression))]
     if regression.bootstrap is not None:
         rows = coefficient_frame(regression, regression.bootstrap)
@@ -72,7 +74,7 @@ def _presentation(
         sentences=(*regression_sentences(regression), *sentences),
         tables=(coefficient_table(regression), validation, *tables, trace_table(regression)),
         figures=(*drawings, *figures),
-        data=lambda: observed_frame(regression),
+        data=data or (lambda: observed_frame(regression)),
         document=result.to_dict(),
         notes=result.notes,
         warnings=result.warnings,
@@ -201,7 +203,7 @@ def _cell(value: float | None) -> str:
 
 def trace_table(found: Regression) -> ResultTable:
     """The moves of the search."""
-    rows = tuple((move.step or "start", number(move.aic)) for move in found.chosen.trace)
+    rows = tuple((move.step or "start", f"{move.aic:,.2f}") for move in found.chosen.trace)
     return ResultTable("Search", ("move", "AIC"), rows)
 
 
@@ -321,6 +323,37 @@ def sets_frame(sets: Sequence[SetResult]) -> pl.DataFrame:
         for kind, values in one.validation.items()
     ]
     return pl.DataFrame(rows, schema={"features": pl.String, "validation": pl.String, "r2": pl.Float64})
+
+
+def set_rows(sets: Sequence[SetResult]) -> pl.DataFrame:
+    """A row for each feature set, with the columns of Table 5: formula, R2 and MSE with their standard deviations."""
+    kinds = {
+        "features": pl.String,
+        "candidates": pl.Int64,
+        "r2_in_sample": pl.Float64,
+        **{f"{part}_{kind}": pl.Float64 for kind in ("leave_one_out", "nested") for part in ("r2", "mse", "sd")},
+        "r2_training_folds": pl.Float64,
+        "sd_training_folds": pl.Float64,
+        "formula": pl.String,
+        "why": pl.String,
+    }
+    rows = [
+        {
+            "features": one.name,
+            "candidates": one.candidates,
+            "r2_in_sample": one.validation.get("in_sample", {}).get("r2"),
+            **{
+                f"{part}_{name}": one.validation.get(kind, {}).get(part)
+                for kind, name in (("loo", "leave_one_out"), ("nested", "nested"))
+                for part in ("r2", "mse", "sd")
+            },
+            **dict(zip(("r2_training_folds", "sd_training_folds"), one.printed or (), strict=False)),
+            "formula": one.formula or None,
+            "why": one.why,
+        }
+        for one in sets
+    ]
+    return pl.DataFrame(rows, schema=kinds)
 
 
 def predicted_frame(predictions: Sequence[Prediction]) -> pl.DataFrame:
