@@ -253,10 +253,19 @@ def test_designs_do_not_depend_on_which_others_are_tried():
     assert alone.designs[0] in planned().designs
 
 
-def test_a_spline_is_planned_for_where_a_study_would_fit_one():
-    pilot = pilot_study_of(three(subjects=8), FitOptions()).performers[1]
-    assert pilot.fit_for(8).kind == "logistic"
-    assert pilot.fit_for(15).kind == "spline"
+def test_all_designs_are_planned_with_the_curve_of_larger_studies():
+    pilot = three(subjects=8)
+    performer = pilot_study_of(pilot, FitOptions()).performers[1]
+    assert (performer.fit.kind, performer.planned.kind) == ("logistic", "spline")
+    found = plan(pilot, subjects=[8, 12, 18, 32], trials_each=[20], studies=100)
+    widths = [one.half_width for one in found.designs]
+    assert widths == sorted(widths, reverse=True)
+    assert any("spline" in note for note in found.notes)
+
+
+def test_a_kind_that_is_asked_for_is_planned_with():
+    found = pilot_study_of(three(subjects=8), LOGISTIC).performers
+    assert {one.planned.kind for one in found} == {"logistic"}
 
 
 def test_the_half_width_is_a_share_of_the_metrics_width():

@@ -13,6 +13,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from demur.core.arrays import Array
+from demur.core.show.numbers import listed
 from demur.core.show.results import Shown, Step, plain, silent
 from demur.core.stats.intervals import student
 from demur.errors import DataError
@@ -39,8 +40,9 @@ class PilotPerformer:
     name: str
     role: Role
     fit: CurveFit
-    alternative: CurveFit
-    """The curve that is fitted where the number of subjects no longer calls for a simple one."""
+    """The curve that simulated trials come from."""
+    planned: CurveFit
+    """The kind of curve that every simulated study fits, whatever its number of subjects."""
     spread: float
     """Standard deviation of persons on the scale of the linear predictor."""
     stratum: int
@@ -50,10 +52,6 @@ class PilotPerformer:
     def counts(self) -> Counts:
         """The trials."""
         return self.fit.counts
-
-    def fit_for(self, subjects: int) -> CurveFit:
-        """The curve that a study of so many subjects would fit."""
-        return self.alternative if subjects >= FEW_SUBJECTS else self.fit
 
     def simulated(self, departures: Array, trials: int, rng: np.random.Generator) -> Counts:
         """The counts of studies, a row for each row of persons' departures; x is drawn from that of the pilot."""
@@ -108,8 +106,8 @@ def pilot_study_of(trials: Trials, options: FitOptions) -> PilotStudy:
     for name, role, one in zip(trials.performers, trials.roles, counts, strict=True):
         fit = fit_curve(one, options, who=name)
         simple = options.kind == "auto" and fit.kind != "spline" and "distinct x" not in fit.reason
-        other = fit_curve(one, replace(options, kind="spline"), who=name) if simple else fit
-        performers.append(PilotPerformer(name, role, fit, other, spread_of(fit), int(label[one.present[0]])))
+        planned = fit_curve(one, replace(options, kind="spline"), who=name) if simple else fit
+        performers.append(PilotPerformer(name, role, fit, planned, spread_of(fit), int(label[one.present[0]])))
     return PilotStudy(tuple(performers), _correlation(performers))
 
 
@@ -387,10 +385,11 @@ def plan(
 
     `half_width` is what bands should have at most, as a share of the way from the metric's lower bound to its upper
     one; in its own units where there is no upper bound. Each design is simulated `studies` times: persons depart from
-    the pilot's curves as they do in the pilot, x is drawn from the pilot's, and the pilot's kind of curve (a spline
-    from 15 subjects on where the kind is left open), as smooth as there, is fitted to each study. The spread of these
-    fits is what a study's bootstrap estimates, and Student's t with one degree of freedom less than subjects is put
-    on it. Performers that share subjects in the pilot share them in the designs.
+    the pilot's curves as they do in the pilot, and x is drawn from the pilot's. The same kind of curve, as smooth as in
+    the pilot, is fitted to the studies of all designs; where the kind is left open this is the spline that studies of
+    15 subjects or more fit, so that half-widths of designs compare and can be extrapolated. The spread of these fits
+    is what a study's bootstrap estimates, and Student's t with one degree of freedom less than subjects is put on it.
+    Performers that share subjects in the pilot share them in the designs.
 
     Smoothness is kept since it stands for the curve and not for the number of trials. A study chooses its own, which
     costs a little: its bands come out wider than is said here, mostly by less than a seventh, at worst by a quarter.
@@ -440,7 +439,7 @@ def _design(
     impurity masses; from the gold standard, whose own mass is 0 whatever it does, the signed area between the curves.
     """
     names = [one.name for one in pilot.performers]
-    fits = [one.fit_for(subjects) for one in pilot.performers]
+    fits = [one.planned for one in pilot.performers]
     refits = [
         fit.family.estimate(counts, np.eye(counts.totals.shape[0]), fit.smoothness, fit.coefficients)
         for fit, counts in zip(fits, drawn, strict=True)
@@ -499,4 +498,11 @@ def _notes(trials: Trials, performers: Sequence[PilotPerformer]) -> list[str]:
     few = min(one.counts.subjects for one in performers)
     if few < 6:
         notes.append(f"how far persons differ is known from {few} subjects only, so the plan is rough")
+    simple = [one for one in performers if one.planned is not one.fit]
+    if simple:
+        names, kinds = listed([one.name for one in simple]), listed(sorted({one.fit.kind for one in simple}))
+        notes.append(
+            f"all designs are planned with spline curves, which studies of {FEW_SUBJECTS} or more subjects fit; with "
+            f"fewer, {names} may get {kinds} curves as in the pilot, with narrower bands"
+        )
     return notes
