@@ -28,6 +28,38 @@ def test_all_faults_are_told_at_once_with_their_lines():
     assert "performers[1].kind must be wizard or relevance or command or python or http" in "\n".join(faults)
 
 
+def test_faults_of_fields_do_not_hide_those_of_rules():
+    text = SMALL.replace("wait = 30.0", 'order = "random"').replace("turns = 3", "turns = 0")
+    text = text.replace("[0.0, 0.4]", "[0.0, 1.8]").replace('["free"]', '["free"]\nchoices = ["12 euros", "none"]')
+    with pytest.raises(DataError) as caught:
+        parse_design(text)
+    told = "\n".join(map(str, caught.value.faults))
+    assert len(caught.value.faults) == 4
+    assert "interface.turns must be a whole number of at least 1; got 0" in told
+    for place in ("pairing.order", "input.levels", "tasks[2].answers"):
+        assert f"{place} must" in told
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("levels = [0.0, 0.4]", 'levels = ["x"]'),
+        ('kind = "relevance"', 'kind = "relevant"'),
+        ('name = "guide"', ""),
+        ('id = "hours"', 'id = "two words"'),
+        ('id = "easy"', "id = 3"),
+        ('text = "Did you ask about {topic}?"', "text = 3"),
+        ('names = ["anna", "ben"]', "names = 3"),
+        ('topic = ["hours", "price"]', "topic = 3"),
+        ("[input]", "[metric]\nname = 3\n[input]"),
+    ],
+)
+def test_a_field_that_cannot_be_read_is_the_only_fault_it_makes(old, new):
+    with pytest.raises(DataError) as caught:
+        parse_design(SMALL.replace(old, new, 1))
+    assert len(caught.value.faults or [caught.value]) == 1
+
+
 @pytest.mark.parametrize(
     ("old", "new", "rule"),
     [

@@ -6,9 +6,10 @@ import hashlib
 import re
 import tomllib
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from difflib import get_close_matches
 from pathlib import Path
-from typing import Annotated, Any, Literal, get_args
+from typing import Annotated, Any, Literal, TypeVar, get_args
 
 import msgspec
 from msgspec import Meta
@@ -303,10 +304,7 @@ def parse_design(text: str, where: str = FILE) -> WozDesign:
     except tomllib.TOMLDecodeError as fault:
         raise DataError(f"is no TOML: {fault}", where=f"{where}:") from None
     reader = _DesignReader(where, text)
-    values = reader.values(WozDesign, document, ())
-    if reader.faults:
-        raise DataError.joined(reader.faults)
-    design = WozDesign(**values)
+    design = reader.read(WozDesign, document, ())
     reader.faults += [reader.fault(path, rule, got, fix) for path, rule, got, fix in _broken_rules(design)]
     if reader.faults:
         raise DataError.joined(reader.faults)
@@ -317,6 +315,23 @@ Fault = tuple[tuple[str | int, ...], str, object, str]
 """Where in the document, the rule, what was found, and how to mend it."""
 
 
+_Part = TypeVar("_Part", bound=msgspec.Struct)
+
+
+class _UnreadableError(Exception):
+    """A rule asks for a value that could not be read, so that it cannot be checked."""
+
+
+class _Unreadable:
+    """Stands for a value that is at fault: whatever is done with it raises `_UnreadableError`."""
+
+    def _refuse(self, *_: object) -> Any:
+        raise _UnreadableError
+
+    __bool__ = __contains__ = __eq__ = __float__ = __format__ = __ge__ = __getattr__ = __getitem__ = _refuse
+    __gt__ = __hash__ = __iter__ = __le__ = __len__ = __lt__ = __str__ = _refuse
+
+
 class _DesignReader:
     """Reads values into types field by field, so that a fault does not hide the next."""
 
@@ -324,27 +339,30 @@ class _DesignReader:
         self.where, self.faults = where, list[DataError]()
         self._lines = text.splitlines()
 
-    def values(self, kind: type[msgspec.Struct], given: Mapping[str, Any], path: tuple[str | int, ...]) -> Any:
-        """The values of a struct's fields by their names in Python; what is wrong is noted."""
+    def read(self, kind: type[_Part], given: Mapping[str, Any], path: tuple[str | int, ...]) -> _Part:
+        """The struct that a table is, with an unreadable value in each field that is at fault; faults are noted."""
         known = {one.encode_name: one for one in fields(kind)}
         for name in given.keys() - known.keys():
             near = get_close_matches(name, known, n=1)
             fix = f'did you mean "{near[0]}"?' if near else f"known here: {', '.join(known)}"
             self.faults.append(self.fault((*path, name), "is not known", None, fix))
+        values = {
+            one.name: self._value(one, given[name], (*path, name)) for name, one in known.items() if name in given
+        }
         for name, one in known.items():
             if one.required and name not in given:
                 self.faults.append(self.fault((*path, name), "is missing", None, ""))
-        found = {one.name: self._value(one, given[name], (*path, name)) for name, one in known.items() if name in given}
-        return {name: value for name, value in found.items() if value is not _BAD}
+                values[one.name] = _Unreadable()
+        return kind(**values)
 
     def _value(self, one: FieldInfo, given: Any, path: tuple[str | int, ...]) -> Any:
-        struct = _struct_in(one.type)
+        struct, before = _struct_in(one.type), len(self.faults)
         if isinstance(struct, type) and isinstance(given, dict):
-            return self._struct(struct, given, path)
+            return self.read(struct, given, path)
         if isinstance(struct, type) and isinstance(given, list) and all(isinstance(item, dict) for item in given):
-            parts = [self._struct(struct, item, (*path, place)) for place, item in enumerate(given)]
-            if _BAD in parts:
-                return _BAD
+            parts = [self.read(struct, item, (*path, place)) for place, item in enumerate(given)]
+            if len(self.faults) > before:
+                return parts
             given = [msgspec.to_builtins(part) for part in parts]
         try:
             return msgspec.convert(given, one.type)
@@ -355,12 +373,7 @@ class _DesignReader:
                 rule = f"Expected `{' | '.join(map(str, get_args(one.type)))}`"
             shown = given if isinstance(given, str | int | float | bool) else None
             self.faults.append(self.fault(path, f"{at + ': ' if at else ''}{_plain_rule(rule)}", shown, ""))
-            return _BAD
-
-    def _struct(self, kind: type[msgspec.Struct], given: Mapping[str, Any], path: tuple[str | int, ...]) -> Any:
-        before = len(self.faults)
-        values = self.values(kind, given, path)
-        return kind(**values) if len(self.faults) == before else _BAD
+            return _Unreadable()
 
     def fault(self, path: Sequence[str | int], rule: str, got: object, fix: str) -> DataError:
         """A fault with the line it is in."""
@@ -390,9 +403,6 @@ class _DesignReader:
         return places[number] if number < len(places) else None
 
 
-_BAD: Any = object()
-
-
 def _struct_in(kind: Any) -> type[msgspec.Struct] | None:
     """The struct that a field is, or is a list of."""
     if isinstance(kind, type) and issubclass(kind, msgspec.Struct):
@@ -405,65 +415,110 @@ def _plain_rule(rule: str) -> str:
 
     >>> _plain_rule("Expected `int`, got `str`"), _plain_rule("Expected `array`, got `str`")
     ('must be a whole number', 'must be a list')
+    >>> _plain_rule("Expected `int` >= 1"), _plain_rule("Expected `str` of length <= 300")
+    ('must be a whole number of at least 1', 'must have at most 300 characters')
     """
     if "pattern" in rule or "matching regex" in rule:
         return "must be a name of letters, digits, _ . or -, or for keys one letter or digit"
-    kinds = {"int": "a whole number", "float": "a number", "str": "text", "bool": "true or false", "array": "a list"}
+    if bounded := re.fullmatch(r"Expected `(int|float)` (>=|<=|>|<) (.+)", rule):
+        return f"must be {_KINDS[bounded[1]]} {_BOUNDS[bounded[2]]} {bounded[3]}"
+    if sized := re.fullmatch(r"Expected `(str|array)` of length (>=|<=) (.+)", rule):
+        unit = "characters" if sized[1] == "str" else "entries"
+        return f"must have {_BOUNDS[sized[2]].removeprefix('of ')} {sized[3]} {unit}"
     expected = re.match(r"Expected `([^`]*)`(?:, got .*)?$", rule)
     if expected:
-        named = [kinds.get(part.strip(), part.strip()) for part in expected[1].split("|")]
+        named = [_KINDS.get(part.strip(), part.strip()) for part in expected[1].split("|")]
         return f"must be {' or '.join(named)}"
-    return rule.replace("Expected", "must be").replace("`", "").replace("str of length", "text of length")
+    return rule.replace("Expected", "must be").replace("`", "")
+
+
+_KINDS = {"int": "a whole number", "float": "a number", "str": "text", "bool": "true or false", "array": "a list"}
+_BOUNDS = {">=": "of at least", "<=": "of at most", ">": "above", "<": "below"}
 
 
 def _broken_rules(design: WozDesign) -> Iterator[Fault]:
     """What no single field shows."""
-    yield from _repeats(design)
-    yield from _performer_faults(design)
-    yield from _input_faults(design)
-    yield from _response_faults(design)
-    yield from _question_faults(design)
-    yield from _column_faults(design)
+    for check in (
+        _repeats,
+        _performers_faults,
+        _dialogue_faults,
+        _input_faults,
+        _level_faults,
+        _response_faults,
+        _training_faults,
+        _questions_faults,
+        _name_faults,
+        _item_name_faults,
+        _metric_faults,
+        _tasks_faults,
+    ):
+        yield from _checkable(check(design))
+
+
+def _checkable(faults: Iterator[Fault]) -> Iterator[Fault]:
+    """Faults up to a rule about a value that could not be read."""
+    with suppress(_UnreadableError):
+        yield from faults
+
+
+def _metric_faults(design: WozDesign) -> Iterator[Fault]:
     metric = design.metric
+    if metric.lower >= metric.upper:
+        yield ("metric", "upper"), "must exceed lower", metric.upper, ""
     if metric.source == "item" and metric.item not in [one.id for one in design.dialogue]:
         fix = "name an item of [[dialogue]], the questionnaire after each dialogue"
         yield ("metric", "item"), "must be an item that is asked after each dialogue", metric.item, fix
-    if metric.lower >= metric.upper:
-        yield ("metric", "upper"), "must exceed lower", metric.upper, ""
-    if metric.source == "answer":
+
+
+def _tasks_faults(design: WozDesign) -> Iterator[Fault]:
+    if design.metric.source == "answer":
         for place, task in enumerate(design.tasks):
-            if not task.answers:
-                fix = 'list those that show the goal achieved, or set metric.from to "said"'
-                yield ("tasks", place, "answers"), "is missing: the metric compares answers", None, fix
-            for answer in task.answers if task.choices else ():
-                if answer not in task.choices:
-                    yield ("tasks", place, "answers"), "must be among the choices", answer, ""
+            yield from _checkable(_task_faults(place, task))
+
+
+def _task_faults(place: int, task: TaskSpec) -> Iterator[Fault]:
+    if not task.answers:
+        fix = 'list those that show the goal achieved, or set metric.from to "said"'
+        yield ("tasks", place, "answers"), "is missing: the metric compares answers", None, fix
+    for answer in task.answers if task.choices else ():
+        if answer not in task.choices:
+            yield ("tasks", place, "answers"), "must be among the choices", answer, ""
 
 
 def _repeats(design: WozDesign) -> Iterator[Fault]:
-    named = {
-        "performers": [one.name for one in design.performers],
-        "tasks": [one.id for one in design.tasks],
-        "responses": [one.id for one in design.responses],
-        **{stage: [one.id for one in design.questions(stage)] for stage in ("before", "dialogue", "after")},
-    }
-    for table, names in named.items():
-        for place, name in enumerate(names):
-            if name in names[:place]:
-                key = "name" if table == "performers" else "id"
-                yield (table, place, key), "is given twice", name, "names tell things apart"
+    for table in ("performers", "tasks", "responses", *_STAGES):
+        yield from _checkable(_repeated_names(table, getattr(design, table)))
+    yield from _checkable(_repeated_keys(design))
+    yield from _checkable(_wizard_name_faults(design))
+    if len(set(design.input.levels)) < len(design.input.levels):
+        yield ("input", "levels"), "has a level twice", None, ""
+
+
+def _repeated_names(table: str, parts: Sequence[Any]) -> Iterator[Fault]:
+    key = "name" if table == "performers" else "id"
+    names = [getattr(one, key) for one in parts]
+    for place, name in enumerate(names):
+        if name in names[:place]:
+            yield (table, place, key), "is given twice", name, "names tell things apart"
+
+
+def _repeated_keys(design: WozDesign) -> Iterator[Fault]:
     keys = [one.key for one in design.responses]
     for place, pressed in enumerate(keys):
         if pressed is not None and pressed in keys[:place]:
             yield ("responses", place, "key"), "is the key of another response", pressed, ""
+
+
+def _wizard_name_faults(design: WozDesign) -> Iterator[Fault]:
     for place, name in enumerate(design.wizard.names):
         if name in design.wizard.names[:place]:
             yield ("wizard", "names"), "names somebody twice", name, ""
         if re.fullmatch(r"[pd]\d+", name):
             yield ("wizard", "names"), "names a wizard as participants and dialogues are named", name, ""
-    if len(set(design.input.levels)) < len(design.input.levels):
-        yield ("input", "levels"), "has a level twice", None, ""
 
+
+_STAGES = ("before", "dialogue", "after")
+"""When the questionnaires are asked."""
 
 _NEEDED: dict[PerformerKind, tuple[str, str]] = {
     "command": ("command", 'such as ["python", "bot.py"]'),
@@ -472,28 +527,33 @@ _NEEDED: dict[PerformerKind, tuple[str, str]] = {
 }
 
 
-def _performer_faults(design: WozDesign) -> Iterator[Fault]:
-    systems = [one.name for one in design.systems]
-    if not design.wizards and not systems:
-        yield ("performers",), "has nobody who answers", None, ""
+def _performers_faults(design: WozDesign) -> Iterator[Fault]:
     for place, one in enumerate(design.performers):
-        at = ("performers", place)
-        if one.kind in _NEEDED:
-            field, fix = _NEEDED[one.kind]
-            if not getattr(one, field):
-                yield (*at, field), f"is missing: kind is {one.kind}", None, fix
-        if one.kind == "relevance" and not (one.model or one.pairs):
-            yield (*at, "pairs"), "is missing: kind is relevance", None, "name a table of pairs, or a model's folder"
-        if one.kind == "http" and one.address and not is_local(one.address):
-            fix = "what people type must not leave this machine; run a proxy here if you mean to send it on"
-            yield (*at, "address"), "must be http on this machine (127.0.0.1, ::1 or localhost)", one.address, fix
-        if one.component == "understanding" and not one.is_wizard:
-            yield (*at, "component"), "is for wizards; name what a system has in components", one.component, ""
-        if one.component == "understanding" and one.is_wizard and one.system not in systems:
-            fix = f"systems here: {', '.join(systems) or 'none'}"
-            yield (*at, "system"), "must name the system that does the rest", one.system, fix
+        yield from _checkable(_performer_faults(design, place, one))
     if design.wizards and not design.wizard.names:
         yield ("wizard", "names"), "is missing: a performer is a wizard", None, 'such as names = ["anna", "ben"]'
+
+
+def _performer_faults(design: WozDesign, place: int, one: PerformerSpec) -> Iterator[Fault]:
+    at = ("performers", place)
+    if one.kind in _NEEDED:
+        field, fix = _NEEDED[one.kind]
+        if not getattr(one, field):
+            yield (*at, field), f"is missing: kind is {one.kind}", None, fix
+    if one.kind == "relevance" and not (one.model or one.pairs):
+        yield (*at, "pairs"), "is missing: kind is relevance", None, "name a table of pairs, or a model's folder"
+    if one.kind == "http" and one.address and not is_local(one.address):
+        fix = "what people type must not leave this machine; run a proxy here if you mean to send it on"
+        yield (*at, "address"), "must be http on this machine (127.0.0.1, ::1 or localhost)", one.address, fix
+    if one.component == "understanding" and not one.is_wizard:
+        yield (*at, "component"), "is for wizards; name what a system has in components", one.component, ""
+    systems = [each.name for each in design.systems] if one.component == "understanding" else []
+    if one.component == "understanding" and one.is_wizard and one.system not in systems:
+        fix = f"systems here: {', '.join(systems) or 'none'}"
+        yield (*at, "system"), "must name the system that does the rest", one.system, fix
+
+
+def _dialogue_faults(design: WozDesign) -> Iterator[Fault]:
     if design.pairing.dialogues and design.pairing.dialogues > len(design.conditions):
         fix = f"there are {len(design.conditions)} conditions, and nobody meets one twice"
         yield ("pairing", "dialogues"), "is more than there are conditions", design.pairing.dialogues, fix
@@ -518,6 +578,10 @@ def _input_faults(design: WozDesign) -> Iterator[Fault]:
     if one.by == "speech" and one.measured == "realised":
         fix = 'leave it at "level"'
         yield ("input", "measured"), "needs typed input: nobody knows the words that were spoken", "realised", fix
+
+
+def _level_faults(design: WozDesign) -> Iterator[Fault]:
+    one = design.input
     if one.by == "keyboard" and max(one.levels) > 1:
         yield ("input", "levels"), "must lie between 0 and 1: the word error rates of the channel", max(one.levels), ""
 
@@ -528,35 +592,56 @@ def _response_faults(design: WozDesign) -> Iterator[Fault]:
         fix = "add [[responses]], or set wizard.free_text = true"
         yield ("responses",), "is missing: a wizard could say nothing", None, fix
     for place, one in enumerate(design.responses):
-        for slot in one.slots:
-            if slot not in design.slots:
-                fix = f'add {slot} = ["..."] to [slots], or {slot} = "any"'
-                yield ("responses", place, "text"), f"has a slot without values: {slot}", None, fix
+        yield from _checkable(_slot_faults(design, place, one))
+
+
+def _slot_faults(design: WozDesign, place: int, one: ResponseSpec) -> Iterator[Fault]:
+    for slot in one.slots if one.text else ():
+        if slot not in design.slots:
+            fix = f'add {slot} = ["..."] to [slots], or {slot} = "any"'
+            yield ("responses", place, "text"), f"has a slot without values: {slot}", None, fix
+
+
+def _training_faults(design: WozDesign) -> Iterator[Fault]:
+    if design.wizard.rounds and not design.training:
+        yield ("wizard", "rounds"), "asks for training, but there is no [[training]]", design.wizard.rounds, ""
+    whole = [one for one in design.wizards if one.component == "all"]
     known = {one.id for one in design.responses}
     for place, item in enumerate(design.training):
         if item.best not in known and whole:
             yield ("training", place, "best"), "must be the id of a response", item.best, ""
-    if design.wizard.rounds and not design.training:
-        yield ("wizard", "rounds"), "asks for training, but there is no [[training]]", design.wizard.rounds, ""
 
 
-def _question_faults(design: WozDesign) -> Iterator[Fault]:
-    for stage in ("before", "dialogue", "after"):
+def _questions_faults(design: WozDesign) -> Iterator[Fault]:
+    for stage in _STAGES:
         for place, one in enumerate(design.questions(stage)):
-            if one.kind == "choice" and len(one.labels) < 2:
-                yield (stage, place, "labels"), "must list two choices or more", None, ""
-            if one.kind == "scale" and not one.low < one.high <= one.low + 20:
-                yield (stage, place, "high"), "must exceed low, by at most 20", one.high, ""
+            yield from _checkable(_question_faults(stage, place, one))
 
 
-def _column_faults(design: WozDesign) -> Iterator[Fault]:
-    """Names that tables could not keep apart from their other columns."""
-    rule, fix = "is the name of another column of the tables", "choose another name"
+def _question_faults(stage: str, place: int, one: QuestionSpec) -> Iterator[Fault]:
+    if one.kind == "choice" and len(one.labels) < 2:
+        yield (stage, place, "labels"), "must list two choices or more", None, ""
+    if one.kind == "scale" and not one.low < one.high <= one.low + 20:
+        yield (stage, place, "high"), "must exceed low, by at most 20", one.high, ""
+
+
+_TAKEN = "is the name of another column of the tables", "choose another name"
+
+
+def _name_faults(design: WozDesign) -> Iterator[Fault]:
+    """Names of x and y that tables could not keep apart from their other columns."""
+    rule, fix = _TAKEN
     varied, metric = design.input.name, design.metric
-    if varied in (*TRIAL_COLUMNS, metric.name):
-        yield ("input", "name"), rule, varied, fix
     if metric.name in (*TRIAL_COLUMNS, *DIALOGUE_COLUMNS):
         yield ("metric", "name"), rule, metric.name, fix
+    if varied in (*TRIAL_COLUMNS, metric.name):
+        yield ("input", "name"), rule, varied, fix
+
+
+def _item_name_faults(design: WozDesign) -> Iterator[Fault]:
+    """Items that tables could not keep apart from their other columns."""
+    rule, fix = _TAKEN
+    metric = design.metric
     asked = {f"{stage}_{one.id}" for stage in ("before", "after") for one in design.questions(stage)}
     for place, one in enumerate(design.dialogue):
         taken = one.id == metric.name and (metric.source, metric.item) != ("item", one.id)
