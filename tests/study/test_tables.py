@@ -241,9 +241,22 @@ ECHO = "import json, sys; print(json.dumps({'text': json.load(sys.stdin)['turns'
 
 def test_a_study_that_has_not_begun_says_so(tmp_path: Path) -> None:
     folder = write_small(tmp_path / "small")
-    (sentence,) = of_check(check_study(folder)).sentences
-    assert sentence == "Nothing has happened in this study yet, so there is nothing to check."
+    found = check_study(folder)
+    shown = of_check(found)
+    assert shown.sentences == ("Nothing has happened in this study yet, so nothing was checked.",)
+    assert {row[1] for row in shown.tables[0].rows} == {"–"}
+    assert found.to_dict()["holds"] is None
+    assert {one["holds"] for one in found.to_dict()["checks"]} == {None}
     assert [table.title for table in of_status(status_of(folder)).tables] == ["Conditions", "Wizards"]
+
+
+def test_checks_that_had_nothing_to_check_are_named(tmp_path: Path) -> None:
+    folder = write_small(tmp_path / "small")
+    design = read_design(folder)
+    write_simulated(folder, [StudyEvent(at=1.0, kind="started", body={"design": design.digest})])
+    shown = of_check(check_study(folder))
+    assert shown.sentences[0].startswith("1 of 8 checks hold; nothing to check yet: wizards and systems had")
+    assert [row[1] for row in shown.tables[0].rows] == ["–"] * 7 + ["yes"]
 
 
 def test_a_wizard_who_only_understands_may_not_make_it_out(tmp_path: Path) -> None:

@@ -41,11 +41,11 @@ class Finding:
         return not self.wrong
 
     def to_dict(self) -> dict[str, Any]:
-        """The finding as plain values."""
+        """The finding as plain values; `holds` is null where nothing was checked."""
         first = list(self.wrong[:MOST_EXAMPLES])
         return {
             "rule": self.rule,
-            "holds": self.holds,
+            "holds": self.holds if self.checked else None,
             "checked": self.checked,
             "wrong": len(self.wrong),
             "first": first,
@@ -74,7 +74,7 @@ class StudyCheck:
         names = ("performer", "level", "words", "wer")
         return {
             "study": str(self.folder),
-            "holds": self.holds,
+            "holds": self.holds if any(one.checked for one in self.findings) else None,
             "checks": [one.to_dict() for one in self.findings],
             "violations": self.violations,
             "error_rates": [dict(zip(names, one, strict=True)) for one in self.error_rates],
@@ -175,7 +175,7 @@ def _balanced(record: StudyRecord) -> Finding:
         most = max(record.design.conditions, key=lambda one: counts[one])
         wrong = [f"{most[0]} at {most[1]:g} {counts[most]} times, {least[0]} at {least[1]:g} {counts[least]} times"]
     note = f"each condition {min(times)} to {max(times)} times"
-    return Finding("conditions are balanced", sum(times), tuple(wrong), note)
+    return Finding("conditions are balanced", sum(times), tuple(wrong), note if sum(times) else "")
 
 
 def _times(record: StudyRecord) -> Finding:

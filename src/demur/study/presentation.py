@@ -131,17 +131,21 @@ def _training(wizard: Mapping[str, Any]) -> str:
 
 def of_check(found: StudyCheck) -> Presentation:
     """How a check is shown."""
-    wrong = [one for one in found.findings if not one.holds]
+    wrong = [one.rule for one in found.findings if not one.holds]
+    unchecked = [one.rule for one in found.findings if not one.checked]
+    left = f"; nothing to check yet: {', '.join(unchecked)}" if unchecked else ""
     if wrong:
-        first = f"{len(wrong)} of {len(found.findings)} checks fail: {'; '.join(one.rule for one in wrong)}."
-    elif not any(one.checked for one in found.findings):
-        first = "Nothing has happened in this study yet, so there is nothing to check."
+        first = f"{len(wrong)} of {len(found.findings)} checks fail: {', '.join(wrong)}{left}."
+    elif len(unchecked) == len(found.findings):
+        first = "Nothing has happened in this study yet, so nothing was checked."
+    elif unchecked:
+        first = f"{len(found.findings) - len(unchecked)} of {len(found.findings)} checks hold{left}."
     else:
         first = f"All {len(found.findings)} checks hold."
     rows = tuple(
         (
             one.rule,
-            "yes" if one.holds else "no",
+            ("yes" if one.holds else "no") if one.checked else "–",
             f"{one.checked:,}",
             f"{len(one.wrong):,}",
             "; ".join(one.wrong[:3]) or one.note,
