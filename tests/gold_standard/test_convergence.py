@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from demur.errors import UsageError
-from demur.gold_standard.checks import FEW, STEPS, TOLERANCE, convergence
+from demur.gold_standard.checks import FEW, STEPS, TOLERANCE, convergence, points_text
 from reference.gold_checks import counted, gold_of, plain_line_steps, simulated, study
 
 
@@ -112,6 +112,14 @@ class TestSteps:
 def test_tolerance_is_a_part_of_the_width_of_the_metric():
     rows = [(name, x, 1.0 + y) for name in "ab" for x, y in ((0, 5), (1, 3.5))]
     assert convergence(gold_of(study(rows, lower=1.0, upper=7.0), "linear")).tolerance == pytest.approx(6 * TOLERANCE)
+
+
+def test_a_table_says_in_a_word_whether_a_curve_has_settled():
+    found = convergence(gold_of(study(simulated(np.random.default_rng(1), subjects=6, size=30)), "logistic"))
+    assert (found.moved_text, found.collected_text) == (f"{points_text(found.moved)} points", "–")
+    assert found.settled_text == f"no, with roughly {found.enough:.0f}"
+    alone = convergence(gold_of(study(counted({"a": {0.0: (9, 10), 1.0: (2, 10)}})), "linear"))
+    assert (alone.moved_text, alone.settled_text) == ("–", "no")
 
 
 def test_progress_is_told():

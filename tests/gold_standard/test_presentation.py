@@ -87,6 +87,13 @@ def test_the_verdict_reads_as_one_says_it():
     ]
 
 
+def test_the_name_of_x_follows_the_first_place_of_each_sentence():
+    found = pair([XInterval(0, 0.2, "undecided"), XInterval(0.2, 1, "B")])
+    assert pair_sentences(found, WER)[0] == (
+        "Of A and B, by distance from the gold standard, prefer B above 20 % wer; undecided below 20 %."
+    )
+
+
 def test_exchanged_systems_are_told_alike():
     swapped = pair([XInterval(0, 1, "A")], difference=Figure(-0.1, -0.15, -0.05))
     assert pair_sentences(swapped, WER) == [

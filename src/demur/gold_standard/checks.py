@@ -134,16 +134,31 @@ class Convergence:
             return f"{moved} (tolerance {limit}): one more would change it little."
         if math.isnan(self.enough):
             return f"{moved}."
-        # Known only roughly, so to two digits.
-        unit = 10 ** max(len(str(round(self.enough))) - 2, 0)
-        rough = math.ceil(self.enough / unit) * unit
-        return f"{moved}; roughly {rough:,} subjects would bring it below {limit}."
+        return f"{moved}; roughly {self._rough:,} subjects would bring it below {limit}."
 
-    def collected_words(self) -> str:
-        """What the last subject who came did to the curve."""
-        if not self.collected_to_previous:
-            return "no column says when subjects came"
-        return f"moved it by {difference_text(self.collected_to_previous[-1], self.counts)}"
+    @property
+    def _rough(self) -> int:
+        """How many subjects would do; known only roughly, so to two digits."""
+        unit: int = 10 ** max(len(str(round(self.enough))) - 2, 0)
+        return math.ceil(self.enough / unit) * unit
+
+    @property
+    def moved_text(self) -> str:
+        """How far the last subject moved the curve, over random orders; a dash with one alone."""
+        return "–" if math.isnan(self.moved) else difference_text(self.moved, self.counts)
+
+    @property
+    def collected_text(self) -> str:
+        """How far the last subject who came moved the curve; a dash where nothing says when subjects came."""
+        came = self.collected_to_previous
+        return difference_text(came[-1], self.counts) if came else "–"
+
+    @property
+    def settled_text(self) -> str:
+        """Whether the curve has settled, and with how many subjects it would have."""
+        if not self.needed:
+            return "yes"
+        return "no" if math.isnan(self.enough) else f"no, with roughly {self._rough:,}"
 
     def frame(self) -> pl.DataFrame:
         """The steps as rows: `performer`, `role`, `subjects`, the distances, and those in the order of collection."""

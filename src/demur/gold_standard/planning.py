@@ -13,7 +13,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from demur.core.arrays import Array
-from demur.core.show.numbers import listed
+from demur.core.show.numbers import listed, percent, short
 from demur.core.show.results import Shown, Step, plain, silent
 from demur.core.stats.intervals import student
 from demur.errors import DataError
@@ -319,20 +319,24 @@ class GoldPlan(Shown):
             subjects = enough
         return max(subjects, best.subjects + 1), best.trials
 
+    def width_text(self, width: float) -> str:
+        """A half-width in words: in percent where the metric is a rate."""
+        return f"±{percent(width) if self.percent else short(width)}"
+
     def words(self) -> str:
         """What to do."""
+        target = f"bands of {self.width_text(self.target)} on average over x"
         if (enough := self.needed) is not None:
-            power = [f"; finds {pair} different in {share:.2f} of studies" for pair, share in enough.power.items()]
+            power = [f"; finds {pair} different in {percent(share)} of studies" for pair, share in enough.power.items()]
             return (
                 f"{enough.subjects} subjects with {enough.trials} trials each with every performer are enough for "
-                f"bands of ±{self.target:g} on average over x: expected ±{enough.half_width:.3g}{''.join(power)}"
+                f"{target}: expected {self.width_text(enough.half_width)}{''.join(power)}"
             )
         best = min(self.designs, key=lambda design: design.half_width)
         subjects, trials = self.would_do or (0, 0)
         return (
-            f"no design tried gives bands of ±{self.target:g} on average over x: the best, {best.subjects} subjects "
-            f"with {best.trials} trials each, gives ±{best.half_width:.3g}; about {subjects} subjects with {trials} "
-            "trials each should do"
+            f"no design tried gives {target}: the best, {best.subjects} subjects with {best.trials} trials each, "
+            f"gives {self.width_text(best.half_width)}; about {subjects} subjects with {trials} trials each should do"
         )
 
     def frame(self) -> pl.DataFrame:

@@ -110,18 +110,19 @@ def residual_frame(study: GoldStudy) -> pl.DataFrame:
     return pl.concat([one.frame() for one in study.residuals])
 
 
-_MASSES = ("impurity mass", "impurity mass / gold", "mean distance")
+_MASSES = ("impurity mass", "impurity mass / gold")
 
 
 def performer_table(study: GoldStudy) -> ResultTable:
     """Who performed, how well, and how far from the gold standard."""
     units = Units.of(study.trials)
     most, top = greatest_mass(study), study.trials.upper if study.trials.lower == 0 else None
+    distance = _points if units.y_percent else short
     masses = [
         (
             figure(one.mass, most=most),
             figure(one.relative, percent, most=1.0),
-            figure(one.mean, units.y, most=None if most is None else most / study.x_range.width),
+            figure(one.mean, distance, most=None if most is None else most / study.x_range.width),
             figure(one.below, most=most),
             figure(one.above, most=most),
         )
@@ -132,13 +133,18 @@ def performer_table(study: GoldStudy) -> ResultTable:
         for one, mean, mass in zip(study.performers, study.means, [("–",) * 5, *masses], strict=True)
     )
     title, mean = f"Performers, over {units.span(study.x_range.low, study.x_range.high)}", f"mean {study.trials.y_name}"
+    mean_distance = f"mean distance{', points' if units.y_percent else ''}"
     brief = tuple((row[0], row[4], row[5], row[6]) for row in rows)
     return ResultTable(
         title,
-        ("performer", "role", "subjects", "trials", mean, *_MASSES, "below gold", "above gold"),
+        ("performer", "role", "subjects", "trials", mean, *_MASSES, mean_distance, "below gold", "above gold"),
         rows,
-        brief=ResultTable(title, ("performer", mean, *_MASSES[:2]), brief),
+        brief=ResultTable(title, ("performer", mean, *_MASSES), brief),
     )
+
+
+def _points(value: float) -> str:
+    return short(100 * value)
 
 
 def fit_table(study: GoldStudy) -> ResultTable:
@@ -147,15 +153,14 @@ def fit_table(study: GoldStudy) -> ResultTable:
         (
             one.name,
             one.fit.kind,
-            one.fit.reason,
             short(one.r2),
             short(one.deviance_explained),
             found.words() or "no misfit shown",
-            f"{'no' if normal.shown else 'no departure shown'}, {p_value(normal.p)}",
+            f"{'residuals are not normal' if normal.shown else 'no departure shown'} ({p_value(normal.p)})",
         )
         for one, found, normal in zip(study.performers, study.residuals, study.normality, strict=True)
     )
-    columns = ("performer", "curve", "because", "R²", "deviance explained", "residuals", "normal residuals")
+    columns = ("performer", "curve", "R²", "deviance explained", "residuals", "normality")
     return ResultTable("Curves", columns, rows)
 
 
@@ -233,10 +238,10 @@ def _signed(value: float, units: Units) -> str:
 def convergence_table(study: GoldStudy) -> ResultTable:
     """Whether the curves have settled."""
     rows = tuple(
-        (one.performer, one.words(), one.collected_words(), "more" if one.needed else "enough")
+        (one.performer, f"{one.counts.subjects:,}", one.moved_text, one.collected_text, one.settled_text)
         for one in study.convergence
     )
-    columns = ("performer", "what the last subject did, over random orders", "the last who came", "subjects")
+    columns = ("performer", "subjects", "moved by the last", "by the last who came", "settled")
     return ResultTable("Convergence over subjects", columns, rows)
 
 
@@ -252,14 +257,13 @@ def domain_table(domains: Sequence[Domain]) -> ResultTable:
 def plan_table(plan: GoldPlan) -> ResultTable:
     """What each design would give."""
     pairs = list(plan.designs[0].power)
-    width = percent if plan.percent else short
     rows = tuple(
         (
             str(one.subjects),
             str(one.trials),
-            f"± {width(one.half_width)}",
-            f"± {width(max(one.worst.values()))}",
-            f"± {short(max(one.mass_half_widths.values()))}",
+            plan.width_text(one.half_width),
+            plan.width_text(max(one.worst.values())),
+            f"±{short(max(one.mass_half_widths.values()))}",
             *(percent(one.power[pair]) for pair in pairs),
         )
         for one in plan.designs

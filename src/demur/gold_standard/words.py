@@ -116,7 +116,7 @@ def claim(study: GoldStudy) -> str:
     x = replace(units, whole=True)
     if len(study.systems) == 1:
         one = study.impurities[0]
-        worse = [_where(part, one.ranges, x) for part in one.ranges if part.holds == "below gold"]
+        worse = _places([part for part in one.ranges if part.holds == "below gold"], one.ranges, x)
         if not worse:
             return f"{one.system} is nowhere shown to be worse than {gold}"
         return f"{one.system} is worse than {gold} {listed(worse)}"
@@ -127,9 +127,8 @@ def claim(study: GoldStudy) -> str:
         )
     if len(decided) > MOST_CLAIMS:
         return f"Which system is closest to {gold} changes over {len(decided)} ranges of {units.x_name}"
-    first, *rest = decided
-    places = [f"{first.holds} is closer to {gold} {_where(first, study.nearest, x, named=True)}"]
-    return ", ".join([*places, *(f"{one.holds} {_where(one, study.nearest, x)}" for one in rest)])
+    (first, where), *rest = zip(decided, _places(decided, study.nearest, x), strict=True)
+    return ", ".join([f"{first.holds} is closer to {gold} {where}", *(f"{one.holds} {where}" for one, where in rest)])
 
 
 MOST_CLAIMS = 4
@@ -190,8 +189,10 @@ def _of_several(study: GoldStudy, units: Units) -> list[str]:
     """Which of many systems is nearest where; each two of them are in the table."""
     best = [one for one in study.nearest if one.holds != UNDECIDED]
     if best:
-        places = listed([f"{one.holds} {_where(one, study.nearest, units)}" for one in best])
-        text = f"Significantly nearer the gold standard than all others: {places}."
+        places = zip(best, _places(best, study.nearest, units), strict=True)
+        text = (
+            f"Significantly nearer the gold standard than all others: {listed([f'{a.holds} {b}' for a, b in places])}."
+        )
     else:
         text = "No system is significantly nearer the gold standard than all others, at any place."
     least = min(study.impurities, key=lambda one: one.mass.value)
@@ -205,7 +206,8 @@ def pair_sentences(pair: PairVerdict, units: Units) -> list[str]:
     if not winners:
         text = f"{pair.a} and {pair.b} are not significantly different in their distance from the gold standard."
     else:
-        preferred = listed([f"{one.holds} {_where(one, pair.ranges, units)}" for one in decided])
+        places = _places(decided, pair.ranges, units)
+        preferred = listed([f"{one.holds} {where}" for one, where in zip(decided, places, strict=True)])
         left = [_where(one, pair.ranges, units) for one in pair.ranges if one.holds == UNDECIDED]
         rest = f"; undecided {listed(left)}" if left else ""
         text = f"Of {pair.a} and {pair.b}, by distance from the gold standard, prefer {preferred}{rest}."
@@ -222,6 +224,11 @@ def pair_sentences(pair: PairVerdict, units: Units) -> list[str]:
     return [text, *crossing, nearer]
 
 
+def _places(some: Sequence[XInterval], among: Sequence[XInterval], units: Units) -> list[str]:
+    """Stretches as one says them, the first with the name of x."""
+    return [_where(one, among, units, named=not place) for place, one in enumerate(some)]
+
+
 def _where(one: XInterval, among: Sequence[XInterval], units: Units, *, named: bool = False) -> str:
     """A stretch as one says it: below, above, between, or throughout; `named` with the name of x."""
     name = f" {units.x_name}" if named else ""
@@ -229,7 +236,7 @@ def _where(one: XInterval, among: Sequence[XInterval], units: Units, *, named: b
     if first and last:
         return f"at every {units.x_name} from {units.x(one.low)} to {units.x(one.high)}"
     if first:
-        return f"below {units.x(one.high)} {units.x_name}"
+        return f"below {units.x(one.high)}{name}"
     if last:
         return f"above {units.x(one.low)}{name}"
     return f"between {units.x(one.low)} and {units.x(one.high)}{name}"
@@ -242,7 +249,7 @@ def _alone(one: Impurity, units: Units, most: float | None) -> list[str]:
         f"{figure(one.relative, percent, most=1.0)} of the gold standard's area."
     ]
     if below:
-        places = listed([_where(stretch, one.ranges, units) for stretch in below])
+        places = listed(_places(below, one.ranges, units))
         text.append(f"It is significantly worse than the gold standard {places}.")
     else:
         text.append("It is nowhere significantly worse than the gold standard.")
@@ -253,7 +260,7 @@ def _above(one: Impurity, units: Units) -> list[str]:
     better = [stretch for stretch in one.ranges if stretch.holds == "above gold"]
     if not better:
         return []
-    places = listed([_where(stretch, one.ranges, units) for stretch in better])
+    places = listed(_places(better, one.ranges, units))
     return [
         f"{one.system} does better than the gold standard {places}: "
         "is it an upper bound at all? The impurity counts this as distance."

@@ -340,7 +340,8 @@ def _how_many_more(
         "more_participants": more["system"],
     }
     goal = (
-        f"bands of ±{half_width:g} need about {wanted} wizards and {wanted} participants with {with_each} trials each"
+        f"bands of {found.width_text(found.target)} need about {wanted} wizards and {wanted} participants with "
+        f"{with_each} trials each"
     )
     have = f"there are {subjects['gold']} and {subjects['system']}"
     if not any(more.values()):

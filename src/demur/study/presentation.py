@@ -97,6 +97,12 @@ def of_new(made: NewStudy) -> Presentation:
     return _plain("A new study", sentences, made.to_dict())
 
 
+_BANDS = (
+    "This is about the width of the bands. Convergence in demur gold asks less: "
+    "whether one more person would still move a curve."
+)
+
+
 def of_status(found: StudyStatus) -> Presentation:
     """How the status of a study is shown."""
     total = sum(found.people.values())
@@ -104,6 +110,7 @@ def of_status(found: StudyStatus) -> Presentation:
     sentences = (
         f"{total} participants, {done} of them done, and {found.trials} trials in {found.folder}.",
         found.plan,
+        *([_BANDS] if found.plan_document else []),
     )
     conditions = ResultTable(
         "Conditions",

@@ -244,7 +244,7 @@ def _impurity_subtitle(table: pl.DataFrame, parts: pl.DataFrame, level: float) -
         "lower is nearer" + (", the area is the impurity mass" if many <= MOST_FILLS else ""),
         *(interval_words(shown, "shaded", level) if shown.height else []),
         *(["striped: estimated above the gold standard"] if _above(table) else []),
-        *(["dotted: where the nearer system changes"] if _inner_edges(parts) else []),
+        *(["dotted: limits of the ranges where one is shown to be nearer"] if _inner_edges(parts) else []),
     ]
 
 
