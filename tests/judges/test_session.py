@@ -181,6 +181,14 @@ def test_what_is_not_judged_yet_is_counted_and_never_wrong(tmp_path: Path) -> No
     assert any(f"{pending} answers not judged yet" in one for one in found.warnings)
 
 
+@pytest.mark.parametrize("sample", [None, 30])
+def test_a_log_that_nobody_has_judged_is_not_scored(tmp_path: Path, sample: int | None) -> None:
+    rows = [row | {"target": "answer 2"} for row in answers()]
+    write_judged(JudgedAnswers.of(begun(tmp_path, rows, sample=sample), replicates=50), tmp_path / "judged.jsonl")
+    with pytest.raises(DataError, match="is empty for every answer: no judgement says yet"):
+        demur.score(tmp_path / "judged.jsonl", replicates=50)
+
+
 def test_labels_of_a_study_mean_what_it_says(tmp_path: Path) -> None:
     labels = label_set([("full", "right"), ("partly", "wrong"), ("refused", "withheld"), ("unsure", None)])
     judging = begun(tmp_path, answers(40, ("alpha",)), labels, judges=("anna",))

@@ -404,7 +404,14 @@ def unlabelled_warning(name: str) -> str:
 
 
 def refuse_unmarked(counts: Mapping[str, int], table: Located) -> None:
-    """Refuses a table of which nothing judges any answer: without `correct`, and without targets or predictions."""
+    """Refuses a table of which nothing judges any answer: without `correct`, and without targets or predictions.
+
+    Where people judge, targets do not: of a log that they have not begun on nothing is known.
+    """
+    if {"judgement", "correct"} <= table.columns.keys() and counts["unmarked"] == counts["answers"] > 0:
+        rule = "is empty for every answer: no judgement says yet whether one is right"
+        fix = "judge answers, and settle disagreements, with demur judge first"
+        raise table.fault("correct", _UNMARKED, rule, count=counts["unmarked"], fix=fix)
     lacking = [part for part in ("target", "prediction") if part not in table.columns]
     if lacking and counts["unmarked"] == counts["answers"] > 0:
         rule = f"must be given for every answer, as there is no column {lacking[0]}"
