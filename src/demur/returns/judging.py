@@ -514,6 +514,17 @@ def _folded(labels: pl.Series) -> pl.Series:
     return labels.str.strip_chars().str.to_lowercase()
 
 
+def foreign_labels(frame: pl.DataFrame, correct: str) -> list[str]:
+    """Refuses systems of judged rows, or warns of them, as `refuse_foreign_labels` does."""
+    judged: Lazy = nw.from_native(frame.lazy())
+    hits = nw.from_native(frame).select(right=compared(correct) & nw.col("right"))
+    if hits["right"].any() and frame["system"].n_unique() == 1:
+        return []
+    right = judged.filter(compared(correct)).group_by("system").agg(nw.col("right").any())
+    systems = sorted(collect_frame(right.filter(~nw.col("right")))["system"])
+    return refuse_foreign_labels(judged, systems, (), lists=True, correct=correct)
+
+
 def refuse_foreign_labels(
     judged: Lazy, systems: Iterable[str], out_of_scope: Collection[str], *, lists: bool, correct: str = "correct"
 ) -> list[str]:

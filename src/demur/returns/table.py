@@ -15,7 +15,6 @@ from typing import Any, Literal
 import narwhals as nw
 import polars as pl
 
-from demur.core.engines.engine import collect_frame
 from demur.core.io.columns import (
     DEPLOYED,
     JUDGED,
@@ -340,7 +339,7 @@ def _assemble(given: Iterator[Table], names: Sequence[str], notes: Sequence[str]
         warnings += map(judging.unlabelled_warning, unlabelled)
     warnings += [*doubts, *(warning for part in parts for warning in part.warnings)]
     warnings += sentences_of_counts(part.cautions for part in parts)
-    warnings += _foreign_labels(frame) + judging.near_matches(frame, CORRECT) if judgeable else []
+    warnings += judging.foreign_labels(frame, CORRECT) + judging.near_matches(frame, CORRECT) if judgeable else []
     notes += [*sentences_of_counts(part.recognised for part in parts), *(note for part in parts for note in part.notes)]
     if reading.missing_confidence == "error":
         unranked = tuple(dict.fromkeys(system for part in parts for system in part.unranked))
@@ -699,14 +698,3 @@ def _grouped_by_id(frame: pl.DataFrame) -> tuple[pl.DataFrame, str]:
     tried = f"{frame['id'].n_unique():,} inputs were tried {most} times and count once for each try"
     note = f"{tried}: rows are paired and grouped by id"
     return frame, note
-
-
-def _foreign_labels(frame: pl.DataFrame) -> list[str]:
-    """Refuses systems, or warns of them, as `refuse_foreign_labels` does."""
-    judged: nw.LazyFrame[Any] = nw.from_native(frame.lazy())
-    hits = nw.from_native(frame).select(right=judging.compared(CORRECT) & nw.col("right"))
-    if hits["right"].any() and len(systems_of(frame)) == 1:
-        return []
-    right = judged.filter(judging.compared(CORRECT)).group_by("system").agg(nw.col("right").any())
-    systems = sorted(collect_frame(right.filter(~nw.col("right")))["system"])
-    return judging.refuse_foreign_labels(judged, systems, (), lists=True, correct=CORRECT)
