@@ -145,7 +145,7 @@ def test_dialogues_in_one_table_only_are_left_out_when_asked(client, asked, stor
     rows = tutor.study(dialogues=30)[1][:-3]
     fewer = store.add(written(folder / "fewer.jsonl", rows), name="fewer")[0].run
     query = {**asked, "dialogues": fewer.id}
-    assert "27 that have both" in document(client, "/outcome", query)["fault"]
+    assert "keeps the other 27" in document(client, "/outcome", query)["fault"]
     assert document(client, "/outcome", {**query, "matched": 1})["map"]["dialogues"] == 27
 
 
