@@ -19,10 +19,11 @@ BARS = {"state-machine": 300.0, "mdp": None, "belief": 30.0, "belief-learned": N
 NOISE, DIALOGUES = 0.3, {"state-machine": 600, "mdp": 600, "belief": 150, "belief-learned": 150}
 MANY, MEMORY_BAR = 20_000, 600.0
 PEAK = (
-    "import resource, sys; from pathlib import Path\n"
+    "import sys; from pathlib import Path\n"
     "from demur.lab.jobs import simulate; from demur.lab.dialogue.simulate import write_calls\n"
     "write_calls(simulate('town', dialogues=int(sys.argv[1]), processes=1), Path(sys.argv[2]))\n"
-    "print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)"
+    "status = Path('/proc/self/status').read_text().splitlines()\n"
+    "print(next(line.split()[1] for line in status if line.startswith('VmHWM:')))"
 )
 LEARNING_BAR = 300.0
 """Seconds on two cores."""

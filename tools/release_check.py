@@ -56,7 +56,7 @@ def slower_figures() -> list[str]:
     measured = json.loads((ROOT / "benchmarks" / "results.json").read_text(encoding="utf-8"))
     pairs = [(line["name"], line["value"], published.get(line["name"])) for line in measured]
     return [
-        f"slower: {name}, {now:.3g} against {then:.3g}" for name, now, then in pairs if then and now > SLOWER * then
+        f"slower: {name}, {now:.3g} against {then:.3g}" for name, now, then in pairs if then and now > SLOWER * then > 0
     ]
 
 
