@@ -148,3 +148,17 @@ def test_figures_and_the_table_of_floors_are_those_of_memory():
     for title in ("ICE by floor", "Utterances"):
         assert tables[0][title] == tables[1][title]
     assert len(of_nbest(found).figures) == len(of_nbest(expected).figures)
+
+
+@pytest.mark.parametrize("engine", ["polars", "duckdb", "spark"])
+def test_labels_out_of_scope_mean_nothing_in_an_engine_too(tmp_path, engine):
+    labels = ["pay", "call", "oos", None, "none"]
+    nbest = [{"label": "pay", "p": 0.5}, {"label": "oos", "p": 0.25}]
+    rows = pl.DataFrame([{"id": f"{n}", "target": labels[n % 5], "nbest": nbest} for n in range(50)])
+    (found,) = demur.nbest(str(lake(tmp_path / "log", rows)), engine=engine, **SAMPLING)
+    assert_same([found], demur.nbest(rows, **SAMPLING))
+    assert found.reference_items == 30
+    every = demur.nbest(str(lake(tmp_path / "same", rows)), engine=engine, out_of_scope=("none",), **SAMPLING)
+    assert_same(every, demur.nbest(rows, out_of_scope=("none",), **SAMPLING))
+    assert every[0].reference_items == 30
+    assert any("20 utterances have no label, or one out of scope" in note for note in every.notes)

@@ -345,3 +345,23 @@ def test_the_first_hypotheses_are_the_surest_in_the_order_given(table):
 def test_other_confidences_leave_the_lists_as_they_are():
     table = nbest(ROWS)
     assert table.with_confidences(table.confidence / 2).given_out == pytest.approx(table.given_out / 2)
+
+
+def test_labels_out_of_scope_mean_nothing_as_reference_and_as_hypothesis():
+    hypotheses = [{"label": "pay", "p": 0.5}, {"label": "oos", "p": 0.25}]
+    rows = [
+        {"id": str(place), "target": target, "nbest": hypotheses}
+        for place, target in enumerate(["pay", "oos", "out_of_scope", None, ["oos"], "none"])
+    ]
+    table = nbest(rows)
+    items = [table.sets.items_of(code) for code in table.reference]
+    assert items == [("pay",), (), (), (), (), ("none",)]
+    assert [table.sets.items_of(code) for code in table.act[:2]] == [("pay",), ()]
+    assert "4 utterances have no label, or one out of scope: nothing was meant" in table.notes
+    kept = nbest(rows[:2], reading=NBestReading(out_of_scope=()))
+    assert [kept.sets.items_of(code) for code in kept.reference] == [("pay",), ("oos",)]
+
+
+def test_acts_that_are_no_labels_are_never_out_of_scope():
+    table = nbest([{"id": 1, "reference": "oos()", "hypotheses": [{"act": "oos()", "confidence": 1.0}]}])
+    assert table.sets.items_of(int(table.reference[0])) == ("oos",)

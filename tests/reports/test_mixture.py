@@ -105,6 +105,16 @@ def test_a_kind_that_is_said_wins(tmp_path):
         assert found.responses is None
 
 
+def test_labels_out_of_scope_mean_nothing_in_lists_of_a_mixture(tmp_path):
+    targets = ["pay", "oos", "other", None]
+    rows = [{"id": n, "target": one, "nbest": [{"label": "pay", "p": 0.5}]} for n, one in enumerate(targets)]
+    path = write(tmp_path / "log.jsonl", rows)
+    for labels, empty in ((("oos",), 2), (("other",), 2), ((), 1)):
+        found = read_mixture(path, reading=MixtureReading(kinds={"log.jsonl": "nbest"}, out_of_scope=labels))
+        assert found.lists is not None
+        assert (found.lists.sets.size[found.lists.reference] == 0).sum() == empty
+
+
 def test_kinds_and_files_that_are_not_there_are_refused(files):
     with pytest.raises(UsageError, match="a table is one of responses, nbest, dialogues, trials"):
         read_mixture(files[0], reading=MixtureReading(kinds={"log.jsonl": "tails"}))  # type: ignore[dict-item]

@@ -48,7 +48,18 @@ BY_BUCKET = ConfidenceGrid((512.0, 32768.0), (frozenset({0.0, 511 / 512}),))
 
 _KEYS = ("kind", "system", "slice", "bucket", "cell")
 _SWEPT = ("right", "wrong", "withheld", "squares")
-_COUNTS = ("utterances", "hypotheses", "empty", "talking", "unnamed", "normalised", "merged", "ids", "meanings")
+_COUNTS = (
+    "utterances",
+    "hypotheses",
+    "empty",
+    "talking",
+    "unnamed",
+    "normalised",
+    "merged",
+    "unmeant",
+    "ids",
+    "meanings",
+)
 _SUMS = ("weight", "mass")
 SCHEMA = pl.Schema(
     {
@@ -86,7 +97,7 @@ class CountBatch:
 
     def __call__(self, batch: pl.DataFrame) -> pl.DataFrame:
         """The sums of a batch."""
-        builder = Builder(self.reading.items or "thomson", self.reading.normalise, self.reading.where)
+        builder = replace(self.reading, hypothesise=None).builder("thomson")
         builder.add(rows_of_batch(batch, self.layout, self.where), self.system)
         if not builder.parts:
             return pl.DataFrame(schema=SCHEMA)
@@ -135,7 +146,7 @@ class CountBatch:
         keys = ["system", "slice", "bucket", "least"]
         grouped = own.group_by(keys[:-1]).agg(pl.col("least").min(), pl.exclude(*keys).sum())
         first = pl.int_range(pl.len()) == 0
-        changes = {"normalised": builder.normalised, "merged": builder.merged}
+        changes = {"normalised": builder.normalised, "merged": builder.merged, "unmeant": builder.unmeant}
         grouped = grouped.with_columns(
             **{name: pl.when(first).then(count).otherwise(0) for name, count in changes.items()}
         )
@@ -415,7 +426,7 @@ def _notes(sums: pl.DataFrame, batch: CountBatch) -> list[str]:
     totals = {_COUNTS[int(cell)]: count for cell, count in counts.iter_rows()}
     units = "dialogues" if totals["talking"] else "utterances"
     buckets = sums.filter(pl.col("kind") == "counts")["bucket"].n_unique()
-    notes = changes_noted(totals["normalised"], totals["merged"])
+    notes = changes_noted(totals["normalised"], totals["merged"], totals["unmeant"])
     within = percent(1 / sqrt(2 * max(buckets - 1, 1)))
     notes.append(f"intervals draw {buckets:,} buckets of hashed {units}, and hold to about {within}")
     levels = sums.filter(pl.col("kind").is_in(["items", "tops"]))

@@ -15,7 +15,7 @@ from demur.core.options import By, Level, NoSeed, Replicates, Sampling, Seed, Wh
 from demur.core.show.results import Step, silent
 from demur.errors import UsageError
 from demur.importers.choices import reads_logs
-from demur.returns.options import EngineName, SparkMaster
+from demur.returns.options import OUT_OF_SCOPE, EngineName, SparkMaster, labels
 
 if TYPE_CHECKING:
     from demur.nbest_lists.asr.lattices import LatticeRows
@@ -51,6 +51,16 @@ ItemKind = Annotated[
     ),
 ]
 Normalise = Annotated[bool, Option("Scale lists whose confidences sum to over 1, instead of refusing them.")]
+OutOfScopeLabels = Annotated[
+    tuple[str, ...],
+    Option(
+        "Where hypotheses are labels: one that means out of scope. As reference nothing was meant, as hypothesis it "
+        'holds no item. Repeatable; replaces oos and out_of_scope. "" for none.',
+        metavar="LABEL",
+        repeat=True,
+        collect=labels,
+    ),
+]
 ListOntology = Annotated[
     Path | None, Option("With a folder of DSTC: its ontology; by default one that is nearby.", metavar="FILE")
 ]
@@ -128,6 +138,7 @@ def read_nbest(
     where: Where = (),
     items: ItemKind = None,
     normalise: Normalise = False,
+    out_of_scope: OutOfScopeLabels = OUT_OF_SCOPE,
     ontology: ListOntology = None,
     scorer: Scorer = None,
     grammar: GrammarFile = None,
@@ -146,7 +157,9 @@ def read_nbest(
     from demur.nbest_lists.scales import read_scored
 
     scoring = Scoring(scorer, grammar, parser, heard, sentences, acoustic_scale)
-    table, scales = read_scored(data, list_reading(columns, where, items, normalise, ontology, keep), scoring)
+    table, scales = read_scored(
+        data, list_reading(columns, where, items, normalise, ontology, keep, out_of_scope), scoring
+    )
     return replace(table, notes=(*table.notes, *(one.note for one in scales)))
 
 
@@ -166,6 +179,7 @@ def nbest(
     where: Where = (),
     items: ItemKind = None,
     normalise: Normalise = False,
+    out_of_scope: OutOfScopeLabels = OUT_OF_SCOPE,
     ontology: ListOntology = None,
     scorer: Scorer = None,
     grammar: GrammarFile = None,
@@ -197,7 +211,7 @@ def nbest(
     training = (recalibrate_on,) if isinstance(recalibrate_on, str | Path) else tuple(recalibrate_on)
     _refuse_options(data, training, compare, any(choice.values()), bool(by or training))
     settings = NBestSettings(level, replicates, seed, floor, clip)
-    reading = list_reading(columns, (), items, normalise, ontology)
+    reading = list_reading(columns, (), items, normalise, ontology, (), out_of_scope)
     chosen = replace(reading, where=tuple(where), keep=() if by is None else (by,))
     only_memory = {"matched": matched, "recalibrate_on": training, "scorer": scorer, "ontology": ontology}
     counting, compared = Counting(engine=engine, spark_master=spark_master), (systems, unpaired) if compare else None
@@ -232,6 +246,7 @@ def compare_nbest(
     where: Where = (),
     items: ItemKind = None,
     normalise: Normalise = False,
+    out_of_scope: OutOfScopeLabels = OUT_OF_SCOPE,
     ontology: ListOntology = None,
     scorer: Scorer = None,
     grammar: GrammarFile = None,
@@ -335,13 +350,19 @@ def list_reading(
     normalise: bool,
     ontology: Path | None,
     keep: tuple[str, ...] = (),
+    out_of_scope: tuple[str, ...] = OUT_OF_SCOPE,
 ) -> "NBestReading":
     """How to read lists by the options of a job."""
     from demur.nbest_lists.table import NBestReading
 
-    named, pairs = dict(columns or {}), tuple(where)
     return NBestReading(
-        columns=named, items=items, normalise=normalise, where=pairs, keep=tuple(keep), ontology=ontology
+        columns=dict(columns or {}),
+        items=items,
+        normalise=normalise,
+        where=tuple(where),
+        keep=tuple(keep),
+        ontology=ontology,
+        out_of_scope=tuple(out_of_scope),
     )
 
 

@@ -405,9 +405,12 @@ class Builder:
     normalise: bool = False
     where: tuple[tuple[str, str], ...] = ()
     hypothesise: Hypothesise | None = None
+    out_of_scope: tuple[str, ...] = ()
     parts: list[ListBatch] = field(default_factory=list)
     normalised: int = 0
     merged: int = 0
+    unmeant: int = 0
+    """References out of scope, where hypotheses are labels."""
     interned: Interned = field(init=False)
 
     def __post_init__(self) -> None:
@@ -452,7 +455,9 @@ class Builder:
 
     def _part(self, rows: _Rows) -> ListBatch:
         written, confidence, count = self._lists(rows)
-        reference = self._numbers(rows.references(), rows, lambda place: place)
+        references, unmeant = rows.references(self.out_of_scope)
+        self.unmeant += unmeant
+        reference = self._numbers(references, rows, lambda place: place)
         owner = np.repeat(np.arange(count.size), count)
         act = self._numbers(written, rows, lambda place: int(owner[place]))
         confidence = self._checked(confidence, count, owner, rows)
@@ -477,7 +482,7 @@ class Builder:
             confidence = np.array([one.confidence for one in hypotheses], dtype=np.float64)
         except TypeError:
             confidence = np.array([np.nan if one.confidence is None else one.confidence for one in hypotheses])
-        return rows.as_items(written), confidence, count
+        return rows.as_items(written, self.out_of_scope), confidence, count
 
     def _numbers(self, written: list[Hashable], rows: _Rows, owner: Callable[[int], int]) -> NDArray[np.int64]:
         with suppress(DataError):
@@ -533,19 +538,29 @@ class _Rows:
     source: RowSource
     system: str
 
-    def references(self) -> list[Hashable]:
-        """What each row says was meant; a row that does not say is a fault."""
-        references = [row.reference for row in self.rows]
+    def references(self, out_of_scope: tuple[str, ...]) -> tuple[list[Hashable], int]:
+        """What each row says was meant, and how many labels say that nothing was; an act that is left out is a fault.
+
+        Where hypotheses are labels, a row without a reference is out of scope, as it is among answers.
+        """
+        references: list[Hashable] = [row.reference for row in self.rows]
+        if self.source.layout.labelled:
+            given = [() if one is None else one for one in references]
+            items = self.as_items(given, out_of_scope)
+            return items, sum(
+                one == () and written not in ("", ()) for one, written in zip(items, references, strict=True)
+            )
         if None in references:
             fix = "give the act that was meant, or [] where nothing was"
             raise DataError("has no reference", where=self.named(references.index(None)), fix=fix)
-        return self.as_items(references)
+        return references, 0
 
-    def as_items(self, written: list[Hashable]) -> list[Hashable]:
-        """Items and acts as they are written, plain labels as the only item there is."""
+    def as_items(self, written: list[Hashable], out_of_scope: tuple[str, ...]) -> list[Hashable]:
+        """Items and acts as they are written, plain labels as the only item there is, or none if out of scope."""
         if not self.source.layout.labelled:
             return written
-        return [((one,) if one else ()) if isinstance(one, str) else one for one in written]
+        nothing = {"", *out_of_scope, *((label,) for label in out_of_scope)}
+        return [() if one in nothing else (one,) if isinstance(one, str) else one for one in written]
 
     def heard(self) -> list[Heard]:
         """What the recogniser heard, with the name of the utterance for messages."""

@@ -36,10 +36,15 @@ from demur.nbest_lists.reading import (
     rows_of_file,
     sums_of,
 )
+from demur.returns.options import OUT_OF_SCOPE
 from demur.returns.table import named_systems
 
 _SCALED = Wording("list summed to over 1 and was normalised", "lists summed to over 1 and were normalised")
 _MERGED = Wording("hypothesis was merged with an equal one", "hypotheses were merged with equal ones")
+_UNMEANT = Wording(
+    "utterance has no label, or one out of scope: nothing was meant",
+    "utterances have no label, or one out of scope: nothing was meant",
+)
 _REPEATED = Wording("such id", "such ids")
 
 
@@ -50,7 +55,8 @@ class NBestReading:
     `columns` maps canonical columns to those of the file. `items` says how acts become items: `thomson` takes the act
     and each of its slots apart, `dstc` keeps the act with each slot; None takes what suits the source. `normalise`
     scales lists that sum to over 1. `where` keeps the rows whose column has the value, `keep` names columns to slice
-    by. `ontology` is that of a challenge. `hypothesise` makes the lists from what a recogniser heard.
+    by. `ontology` is that of a challenge. `hypothesise` makes the lists from what a recogniser heard. Where hypotheses
+    are labels, those `out_of_scope` stand for no item, as reference and as hypothesis.
     """
 
     columns: Mapping[str, str] = field(default_factory=dict)
@@ -60,6 +66,12 @@ class NBestReading:
     keep: tuple[str, ...] = ()
     ontology: Path | None = None
     hypothesise: Hypothesise | None = None
+    out_of_scope: tuple[str, ...] = OUT_OF_SCOPE
+
+    def builder(self, usual: Items) -> Builder:
+        """What takes the rows of a source in which acts usually become items in this way."""
+        items = self.items or usual
+        return Builder(items, self.normalise, self.where, self.hypothesise, self.out_of_scope)
 
     def wanted(self) -> ListRequest:
         """What is asked of a source."""
@@ -153,7 +165,7 @@ class Recording:
 
     def lists(self, reading: NBestReading) -> NBest:
         """The lists, made as the reading says."""
-        builder = Builder(reading.items or self.usual, reading.normalise, reading.where, reading.hypothesise)
+        builder = reading.builder(self.usual)
         for rows, name in self.sources:
             builder.add(rows, name)
         return _assembled(builder, [rows for rows, _ in self.sources], list(self.notes), reading)
@@ -304,9 +316,9 @@ def built(builder: Builder) -> NBest:
     return NBest(whole.frame, sets, code[whole.reference], start, code[whole.act], whole.confidence)
 
 
-def changes_noted(normalised: int, merged: int) -> list[str]:
+def changes_noted(normalised: int, merged: int, unmeant: int) -> list[str]:
     """What is noted of lists that were changed while they were read."""
-    counted = ((_SCALED, normalised), (_MERGED, merged))
+    counted = ((_SCALED, normalised), (_MERGED, merged), (_UNMEANT, unmeant))
     return [wording.with_count(count) for wording, count in counted if count]
 
 
@@ -319,7 +331,7 @@ def _assembled(builder: Builder, sources: list[RowSource], notes: list[str], rea
     ordered = table.taken(_order(table))
     frame = ordered.frame.drop(ROW, SOURCE)
     notes += [note for source in sources for note in source.layout.notes]
-    notes += changes_noted(builder.normalised, builder.merged)
+    notes += changes_noted(builder.normalised, builder.merged, builder.unmeant)
     return replace(ordered, frame=frame, notes=tuple(dict.fromkeys(notes)))
 
 

@@ -313,7 +313,9 @@ def _in_little_room(frame: pl.DataFrame) -> pl.DataFrame:
 def _read_lists(given: Sequence[_Given], reading: MixtureReading) -> NBest | None:
     if not given:
         return None
-    how = NBestReading(columns=_columns(given, reading), where=_where(given, reading))
+    how = NBestReading(
+        columns=_columns(given, reading), where=_where(given, reading), out_of_scope=reading.out_of_scope
+    )
     files, frames, read = _by_source(given)
     parts = [read_nbest(*files, reading=how)] if files else []
     return join_tables([*parts, *(nbest(frame, reading=how) for frame in frames), *read])
