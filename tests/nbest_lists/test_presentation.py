@@ -48,6 +48,18 @@ def test_sentences_say_what_the_numbers_say():
     assert told[4] == "On average 50 % of the mass belongs to no hypothesis."
 
 
+def test_a_negative_gain_is_never_printed():
+    """The map takes confidences of 1 to the share that is right, and the right ones pay more than the floor asks."""
+    rows = [row(str(k), "a", ("a" if k > 1 else "b", 1.0)) for k in range(10)]
+    found = {floor: nbest_sentences(lists(rows, floor=floor)[0])[2] for floor in (0.2, 0.1, 0.01)}
+    assert found[0.2] == (
+        "At the floor of 0.2 the split does not say whether confidences are off: "
+        "the map that it compares with ignores the floor."
+    )
+    assert found[0.1] == "Confidences are about right: recalibrating could win nothing back."
+    assert "could win back 0.42" in found[0.01]
+
+
 def test_confidences_that_are_off_are_called_so_only_where_that_is_shown():
     off = nbest_sentences(lists([row(str(k), "a", ("a" if k % 2 else "ab", 0.9)) for k in range(60)])[0])
     assert any(sentence.startswith("Confidences are off: recalibrating could win back 0.") for sentence in off)

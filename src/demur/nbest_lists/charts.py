@@ -252,7 +252,7 @@ def _parts_title(table: pl.DataFrame) -> str:
     name, cost = best["system"], _cost_words(best["ICE"])
     if table.height == 1:
         won, ice = best["miscalibration"], best["ICE"]
-        share = f"{100 * won / ice:.0f} %" if ice > 0 and not math.isnan(won) else "an undefined share"
+        share = f"{100 * max(won, 0) / ice:.0f} %" if ice > 0 and not math.isnan(won) else "an undefined share"
         return f"{name}: of an ICE of {cost}, recalibration alone would win back {share}"
     return f"{name} has the lowest ICE, {cost}; missing items cost it {_cost_words(best['missing'])}"
 

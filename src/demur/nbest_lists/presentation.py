@@ -116,6 +116,11 @@ def _part_sentences(one: NBestEvaluation) -> list[str]:
         return []
     lost = f"{percent(missing.value / ice)} of it are items that no hypothesis holds; only better or longer lists help."
     losses = [lost] if missing.value > 0 else []
+    if mendable.value < -MUCH * ice:
+        begin = f"At the floor of {one.settings.least:g} the split does not say whether confidences are off"
+        return [*losses, f"{begin}: the map that it compares with ignores the floor."]
+    if mendable.value < 0:
+        return [*losses, "Confidences are about right: recalibrating could win nothing back."]
     gain = f"recalibrating could win back {number(mendable.value)} ({interval(mendable, number)})"
     off = "are off" if mendable.low > 0 else "look off, but that is not shown"
     return [*losses, f"Confidences {'are about right' if mendable.value / ice < MUCH else off}: {gain}."]
