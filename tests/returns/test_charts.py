@@ -593,3 +593,12 @@ def test_labels_that_begin_alike_are_told_apart_and_a_narrow_figure_has_fewer():
 def test_no_marker_of_a_system_is_hidden_by_the_line_of_its_interval():
     assert "stroke" not in SHAPES  # a level line, as the interval is
     assert len(set(SHAPES)) == len(SHAPES) == 8
+
+
+@pytest.mark.parametrize("draw", [roc_chart, det_chart])
+def test_figures_that_leave_out_the_error_rate_give_it_below_the_title(draw, evaluations, eight):
+    two = evaluations[:2]
+    rates = ", ".join(f"{one.name} {numbers.percent(float(one.curve.error[0]))}" for one in two)
+    found = {len(some): subtitle(draw(some)).replace(" · ", " ") for some in (two, eight)}
+    assert f"Error rate when all is returned: {rates}." in found[2]
+    assert "Error rate when all is returned: from " in found[8]

@@ -56,6 +56,9 @@ CAUTION = "Says nothing of the error rate: errors spread evenly give the same cu
 """Artstein (2011), section 2, on ROC and DET curves."""
 
 SQUARE = 400
+MOST_RATES = 5
+"""Systems up to which a subtitle names the error rate of each."""
+
 POINTS, MOST_POINTS = 1000, 2500
 """Points of a line: about as many as asked for, and never more than the second number."""
 BETWEEN = np.unique(np.concatenate([np.arange(150) / 150, np.geomspace(1e-4, 0.05, 50)]))
@@ -241,11 +244,21 @@ def _decision_figure(
         list(areas),
         axes=axes,
         size=(SQUARE, SQUARE),
-        subtitle=[inputs([one.n for one in ordered]), *undefined, CAUTION],
-        description=f"{better} {CAUTION} Area (AUROC): {texts}.",
+        subtitle=[inputs([one.n for one in ordered]), *undefined, f"{CAUTION} {_full_errors(ordered)}."],
+        description=f"{better} {CAUTION} {_full_errors(ordered)}. Area (AUROC): {texts}.",
         beneath=[line.encode(alt.X(fields[0], type="quantitative"), alt.Y(fields[1], type="quantitative"))],
         **look,
     )
+
+
+def _full_errors(ordered: Sequence[Evaluation]) -> str:
+    """The error rates that ROC and DET leave out; of many systems the least and the most."""
+    rates = [(float(one.curve.error[0]), one.name) for one in ordered]
+    begin = "Error rate when all is returned"
+    if len(rates) > MOST_RATES:
+        (least, first), (most, last) = min(rates), max(rates)
+        return f"{begin}: from {percent(least)} ({first}) to {percent(most)} ({last})"
+    return f"{begin}: {', '.join(f'{name} {percent(rate)}' for rate, name in rates)}"
 
 
 def _areas(evaluations: Sequence[Evaluation]) -> list[float]:
