@@ -238,6 +238,16 @@ def test_every_figure_draws():
     assert all(draw().to_dict() for draw in of_nbest(lists([row("1", "a"), row("2", "a")])).figures)
 
 
+def test_curves_are_tabled_at_the_same_places():
+    rows = [row(f"{s}{k}", "a", ("a", k / 10), system=s, dialogue=f"{s}{k}") for s in "xy" for k in range(2, 9)]
+    rows.append(row("z", "a", system="y", dialogue="z"))
+    (table,) = of_smooths(oracle_curves(lists(rows))).tables
+    assert table.columns == ("oracle error", "x", "y")
+    assert [one[0] for one in table.rows] == ["0", "0.2", "0.4", "0.6", "0.8", "1"]
+    assert [one[1] == "–" for one in table.rows] == [False, True, True, True, True, True]
+    assert all(" ± " in one[2] for one in table.rows)
+
+
 def sweep(values):
     """A sweep over conditions of which each measure takes these values at 1 and at 5 sentences."""
     rows = [

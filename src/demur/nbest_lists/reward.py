@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+import numpy as np
 import polars as pl
 
 from demur.core.io.tables import named_column
@@ -19,6 +20,7 @@ from demur.errors import DataError
 from demur.nbest_lists.evaluate import NBestEvaluations
 from demur.nbest_lists.measures import NBEST
 from demur.nbest_lists.presentation import NAMES
+from demur.returns.presentation import MOST_IN_COLUMNS
 
 SUCCESS, TURN = 20.0, 1.0
 """What a successful dialogue is worth, and what a turn costs."""
@@ -143,6 +145,9 @@ def _smooth(table: pl.DataFrame, x: str, y: str, unit: str = "dialogue") -> Smoo
 FLOORED = {"ice", "ace", "nce", "nce_top", "act_nce"}
 """Measures that depend on the floor."""
 
+MOST_PLACES = 10
+"""Places on the common grid of a table of curves."""
+
 REWARD = "reward (20 for success, less 1 a turn)"
 
 
@@ -208,14 +213,34 @@ def _smooth_sentences(smooths: Smooths) -> list[str]:
 
 
 def _smooth_table(smooths: Smooths) -> ResultTable:
-    rows: list[tuple[str, ...]] = []
-    for curve in named_curves(smooths):
-        for place in sorted({round(step * (curve.x.size - 1) / 4) for step in range(5)}):
-            error = float(curve.error[place])
-            spread = "–" if math.isnan(error) else f"± {number(error)}"
-            rows.append((curve.name, number(float(curve.x[place])), number(float(curve.mean[place])), spread))
-    columns = ("group", _called(smooths.x), _called(smooths.y), "one standard error")
-    return ResultTable("Along the curves", columns, tuple(rows))
+    """The curves at the same round places, a column for each group; a dash where a group has no such x."""
+    curves = named_curves(smooths)
+    rows = [(number(x), *(_height_at(curve, x) for curve in curves)) for x in _round_places(curves)]
+    title = "Along the curves, ± one standard error"
+    columns = (_called(smooths.x), *(curve.name for curve in curves))
+    return ResultTable(title, columns, tuple(rows), crowded=len(curves) > MOST_IN_COLUMNS)
+
+
+def _round_places(curves: Sequence[Smooth]) -> list[float]:
+    """At most ten multiples of 1, 2 or 5 times a power of ten in the range of x over all groups."""
+    low, high = min(float(curve.x[0]) for curve in curves), max(float(curve.x[-1]) for curve in curves)
+    if not high > low:
+        return [low]
+    power = 10.0 ** math.floor(math.log10((high - low) / MOST_PLACES))
+    for step in (factor * power for factor in (1, 2, 5, 10, 20)):
+        first, last = math.ceil(low / step - 1e-9), math.floor(high / step + 1e-9)
+        if last - first < MOST_PLACES:
+            break
+    return [round(place * step, 12) for place in range(first, last + 1)]
+
+
+def _height_at(curve: Smooth, x: float) -> str:
+    """The height of a curve with its error; a dash beyond its ends."""
+    slack = 1e-9 * max(abs(float(curve.x[0])), abs(float(curve.x[-1])))
+    if not curve.x[0] - slack <= x <= curve.x[-1] + slack:
+        return "–"
+    mean, error = (float(np.interp(x, curve.x, values)) for values in (curve.mean, curve.error))
+    return number(mean) if math.isnan(error) else f"{number(mean)} ± {number(error)}"
 
 
 register(Smooths, chart=drawn("core.show.smooth_chart.smooth_chart", named_curves, axes), present=of_smooths)
