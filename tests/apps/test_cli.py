@@ -1,3 +1,4 @@
+import ast
 import json
 import os
 import re
@@ -569,3 +570,22 @@ def test_figures_are_listed_and_chosen_by_name(demur: Demur, tmp_path: Path) -> 
 def test_a_look_that_no_file_has_is_refused_before_any_work(demur: Demur) -> None:
     assert "go with -o FILE.svg" in demur("score", "nowhere.jsonl", "--grey").stderr
     assert "--width is from 1 to 40" in demur("score", "nowhere.jsonl", "--width", "3ft", "-o", "x.svg").stderr
+
+
+NAMED = re.compile(r"(?:`|^|[(:;,] )demur ([a-z][a-z0-9-]*)(?: ([a-z][a-z0-9-]*))?")
+NO_COMMANDS = {"itself", "sweep", "relevance", "recalibration", "grader", "outcome model"}
+"""What else follows demur, mostly in names of file formats."""
+
+
+def test_commands_that_messages_and_help_name_exist() -> None:
+    commands = {job.name for jobs, _ in COMMANDS for job in jobs}
+    known = commands | {" ".join(name.split()[:length]) for name in commands for length in (1, 2)} | NO_COMMANDS
+    wrong = set()
+    for file in (Path(__file__).parents[2] / "src" / "demur").rglob("*.py"):
+        texts = [node.value for node in ast.walk(ast.parse(file.read_bytes())) if isinstance(node, ast.Constant)]
+        lines = [line.strip() for text in texts if isinstance(text, str) for line in text.splitlines()]
+        for name, inner in (pair for line in lines for pair in NAMED.findall(line)):
+            whole = name if name in commands | NO_COMMANDS else f"{name} {inner}".strip()
+            if whole not in known:
+                wrong.add((file.name, whole))
+    assert not wrong

@@ -132,8 +132,19 @@ def test_missing_columns_come_with_the_mapping_or_the_command_that_reads_them():
         DataError, match="--map target=gold_lable --map prediction='model answer' --map confidence='how sure'"
     ):
         judged({"gold_lable": "a", "model answer": "a", "how sure": 0.5})
-    with pytest.raises(DataError, match="looks like outcomes of dialogues, which demur outcome reads"):
-        judged({"dialogue": 1, "success": 1, "turns": 5})
+
+
+@pytest.mark.parametrize(
+    ("columns", "what"),
+    [
+        (("dialogue", "success", "turns"), r"outcomes of dialogues, not answers \(demur outcome fit reads it"),
+        (("performer", "wer", "done"), r"trials of performers, not answers \(demur gold reads it"),
+        (("id", "reference", "hypotheses"), r"N-best lists, not answers \(demur nbest reads it"),
+    ],
+)
+def test_a_table_of_another_question_is_refused_with_the_command_that_reads_it(columns, what):
+    with pytest.raises(DataError, match=f"looks like {what}"):
+        judged(dict.fromkeys(columns, 1))
 
 
 def test_placeholders_are_withheld_where_nothing_contradicts_them():

@@ -342,30 +342,31 @@ def refuse_unjudgeable(columns: Mapping[str, str], names: Sequence[str], where: 
     missing = [part for part in _NEEDED if part not in columns and "correct" not in columns]
     if not missing:
         return
-    if {"reference", "hypotheses"} <= set(names):
-        rule = "holds N-best lists, columns reference and hypotheses, not answers"
-        raise DataError(rule, where=where, fix="demur nbest evaluates them, in Python demur.nbest")
+    _refuse_other_tables(missing, names, where)
     offered = [*(name for name in names if name not in holders), *paths]
-    fix = _other_table(missing, names) or _naming([*missing, "confidence"], columns, offered)
+    fix = _naming([*missing, "confidence"], columns, offered)
     needed = " and ".join(_NEEDED[part] for part in missing)
     raise DataError(f"needs {needed}", where=where, fix=fix)
 
 
 _READERS = {
-    "dialogues": ("outcomes of dialogues", "demur outcome"),
-    "trials": ("trials of performers", "demur gold fit"),
+    "nbest": ("N-best lists", "demur nbest", "demur.nbest"),
+    "dialogues": ("outcomes of dialogues", "demur outcome fit", "demur.fit_outcome"),
+    "trials": ("trials of performers", "demur gold", "demur.gold"),
 }
+"""What tables of other questions hold, and the command and function that read them."""
 
 
-def _other_table(missing: Sequence[str], names: Sequence[str]) -> str:
-    """Says which command reads a table that has nothing of answers and looks like one of another question."""
+def _refuse_other_tables(missing: Sequence[str], names: Sequence[str], where: str) -> None:
+    """Refuses a table that has nothing of answers and is one of another question, with the command that reads it."""
     from demur.importers.kinds import kind_of
 
     kind = kind_of(names)
-    if len(missing) == 1 or kind not in _READERS:
-        return ""
-    what, command = _READERS[kind]
-    return f"it looks like {what}, which {command} reads; columns there: {', '.join(names)}"
+    if len(missing) > 1 and kind in _READERS:
+        what, command, function = _READERS[kind]
+        rule = f"looks like {what}, not answers"
+        fix = f"{command} reads it, in Python {function}; columns there: {', '.join(names)}"
+        raise DataError(rule, where=where, fix=fix)
 
 
 def _naming(parts: Sequence[str], columns: Mapping[str, str], names: Sequence[str]) -> str:
