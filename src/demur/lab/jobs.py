@@ -147,11 +147,12 @@ def conditions(
     step: Step = silent,
 ) -> "ConditionTable":
     """Noise, a poor scorer and short lists, by measures: Table 2 of Thomson et al. (2008)."""
-    from demur.lab.nbest_experiments import condition_table
+    from demur.lab.nbest_experiments import columns_there, condition_table
 
     by = by if by or files else "noise"
     if by is None:
-        raise UsageError("`by` names the column of noise")
+        there = ", ".join(columns_there(files))
+        raise UsageError(f"`by` names the column of noise{there and f'; there are {there}'}")
     if few >= many:
         raise UsageError(f"`few` must be below `many`; got {few} and {many}")
     if (noisy is None) != (clean is None):

@@ -19,6 +19,8 @@ from demur.core.show.numbers import listed
 from demur.core.show.presentation import Presentation, ResultTable, drawing
 from demur.core.show.results import Shown, Step, register, silent
 from demur.errors import DataError
+from demur.importers import importer_of
+from demur.importers.kinds import columns_of
 from demur.importers.reading import read_table
 from demur.lab.corpora import restaurant, restaurant_folder
 from demur.nbest_lists.asr.networks import Sentence
@@ -319,8 +321,12 @@ def reward_experiment(
     try:
         table = read_nbest(*study_files(files), reading=replace(reading, keep=keep))
     except DataError as fault:
-        if keep and any(f'no column "{name}"' in str(fault) for name in ("success", "turns")):
-            raise DataError(str(fault), fix="`dialogues` names a table with dialogue, success and turns") from None
+        lacking = [name for name in ("success", "turns") if keep and f'no column "{name}"' in str(fault)]
+        if lacking:
+            fix = "`dialogues` names a table with dialogue, success and turns"
+            there = ", ".join(columns_there(files))
+            rule = f"the lists have no column {listed(lacking)}{there and f'; there are {there}'}"
+            raise DataError(rule, fix=fix) from None
         raise
     if dialogues is not None:
         outcomes = read_table(dialogues)
@@ -330,6 +336,20 @@ def reward_experiment(
     step("fitting curves", 1, 2)
     curves = reward_curves(found, outcomes, group=group, measure=measure)
     return CurveExperiment(curves, (*(() if files else (BUNDLED,)), *table.notes, settings.note))
+
+
+def columns_there(files: Sequence[Any]) -> list[str]:
+    """The columns of files that say more of utterances than their lists do; of corpora those of the first row."""
+    names: dict[str, None] = {}
+    for file in files:
+        importer = importer_of(file) if isinstance(file, str | Path) else None
+        if importer is not None:
+            names.update(dict.fromkeys(next(iter(importer.read(Path(file), ontology=None)), {})))
+        elif isinstance(file, str | Path):
+            names.update(dict.fromkeys(columns_of(file)))
+    return [
+        name for name in names if name not in ("id", "dialogue", "reference", "hypotheses", "asr", "cnet", "weight")
+    ]
 
 
 def dialogues_in(frame: pl.DataFrame, group: str | None) -> pl.DataFrame:
