@@ -424,6 +424,12 @@ def _count(data: Any, reading: Reading, how: Counting, by: str | None) -> SweepF
     return count((data,), reading, how, by=by)
 
 
+def _one_sided(word: str, by: str, split: str | None, order: pl.Series) -> DataError:
+    """Why a split leaves nothing on one side: values are taken in their order."""
+    fix = f"it holds {_span(order)}, in this order; to compare two of its values give a log of each as old and new"
+    return DataError(f'no row is {word} "{split}" in "{by}"', fix=fix)
+
+
 def split_tallies(parts: Mapping[str, Tally], by: str, split: str | None) -> list[tuple[str, Tally]]:
     """The sums of slices before a value, and from it on."""
     names = [name for name in parts if name != NONE]
@@ -435,7 +441,7 @@ def split_tallies(parts: Mapping[str, Tally], by: str, split: str | None) -> lis
     for late, word in ((False, "before"), (True, "from")):
         mine = table.filter((order >= middle) == late)
         if mine.is_empty():
-            raise DataError(f'no row is {word} "{split}" in "{by}"', fix=f"it holds {_span(order)}")
+            raise _one_sided(word, by, split, order)
         sides.append((f"{by} {_span(mine['order'])}", total([parts[name] for name in mine["name"]])))
     return sides
 
@@ -474,7 +480,7 @@ def split_log(judged: Responses, by: str, split: str | None = None) -> tuple[Log
     sides = []
     for part, word in ((kept.filter(~late), "before"), (kept.filter(late), "from")):
         if part.is_empty():
-            raise DataError(f'no row is {word} "{split}" in "{by}"', fix=f"it holds {_span(order)}")
+            raise _one_sided(word, by, split, order)
         sides.append(Log.of(f"{by} {_span(_sortable(part[by]))}", part, judged=judged.judged))
     notes = [f"{log.name}: {ROWS.with_count(log.frame.height)}" for log in sides]
     notes += [f"{ROWS.with_count(left)} without {by} left out"] if left else []
