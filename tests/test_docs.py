@@ -34,6 +34,7 @@ DIALOGUE = read_page("dialogue")
 READING = read_page("reading")
 FIRST_HOUR = read_page("first_hour")
 THRESHOLD = read_page("threshold")
+RECALIBRATE = read_page("recalibrate")
 REPORT = read_page("report")
 CI = read_page("ci")
 WORKBENCH = read_page("workbench")
@@ -284,8 +285,8 @@ def test_the_worked_example_is_counted_as_by_pencil(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     "page",
-    [FIRST_HOUR, THRESHOLD, REPORT, CI, WORKBENCH],
-    ids=["first_hour", "threshold", "report", "ci", "workbench"],
+    [FIRST_HOUR, THRESHOLD, RECALIBRATE, REPORT, CI, WORKBENCH],
+    ids=["first_hour", "threshold", "recalibrate", "report", "ci", "workbench"],
 )
 def test_the_tutorial_and_the_pages_on_results_run_from_top_to_bottom(folder: Path, page: str) -> None:
     """Their first command makes the logs of the README, which are there."""
