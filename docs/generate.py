@@ -6,6 +6,8 @@
 
 from __future__ import annotations
 
+import ast
+import builtins
 import inspect
 import json
 import re
@@ -15,6 +17,7 @@ from collections.abc import Callable, Iterator
 from contextlib import chdir
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from textwrap import wrap
 from typing import Any, get_args
 
 from docs import cost, origins, worked
@@ -38,12 +41,41 @@ def measures_page() -> str:
         "Labels against labels": CLASSES,
         "N-best lists": NBEST,
     }
-    parts = ["# Measures", HERE]
+    kinds = dict.fromkeys(type(measure) for measures in families.values() for measure in measures.values())
+    parts = []
     for title, measures in families.items():
         parts.append(f"## {title}")
         for kind in dict.fromkeys(type(measure) for measure in measures.values()):
             parts += _measures_of(kind, {name: one for name, one in measures.items() if type(one) is kind})
-    return "\n\n".join(parts) + "\n"
+    homes = {name: (one, kind.__module__) for kind in kinds for name, one in vars(sys.modules[kind.__module__]).items()}
+    modules = {name: getattr(homes[name][0], "__module__", homes[name][1]) for name in _free_names(parts)}
+    return "\n\n".join(["# Measures", HERE, IMPORTS, _imports(modules), *parts]) + "\n"
+
+
+IMPORTS = "The examples run after these imports:"
+
+
+def _imports(modules: dict[str, str]) -> str:
+    """Lines that import names from their modules."""
+    lines = []
+    for module in sorted(set(modules.values())):
+        names = ", ".join(sorted(name for name, home in modules.items() if home == module))
+        begin = f"from {module} import "
+        lines += [begin + part.rstrip(",") for part in wrap(names, 110 - len(begin))]
+    return "```python\n" + "\n".join(lines) + "\n```"
+
+
+def _free_names(parts: list[str]) -> set[str]:
+    """The names that the examples on a page use and do not define."""
+    free: set[str] = set()
+    for part in parts:
+        if part.startswith("```pycon"):
+            lines = [line[4:] for line in part.splitlines() if line.startswith((">>> ", "... "))]
+            names = [one for one in ast.walk(ast.parse("\n".join(lines))) if isinstance(one, ast.Name | ast.alias)]
+            defined = {one.asname or one.name for one in names if isinstance(one, ast.alias)}
+            defined |= {one.id for one in names if isinstance(one, ast.Name) and isinstance(one.ctx, ast.Store)}
+            free |= {one.id for one in names if isinstance(one, ast.Name)} - defined - set(dir(builtins))
+    return free
 
 
 def _measures_of(kind: type, measures: dict[str, Any]) -> Iterator[str]:
@@ -225,12 +257,14 @@ def python_page() -> str:
 
     parts = ["# Python", HERE, "`import demur`. What functions give shows itself in notebooks, has `chart()`, `save()`"]
     parts[-1] += " for its figures and `to_dict()` for all its numbers; `repr` is a few lines."
+    names: list[str] = []
     for name in demur.__all__:
         found = getattr(demur, name)
         if not name.startswith("_"):
-            parts += _reference(name, found)
-            parts += [part for method, one in _methods(found) for part in _reference(f"{name}.{method}", one, "###")]
-    return "\n\n".join(parts) + "\n"
+            names += _reference(name, found)
+            names += [part for method, one in _methods(found) for part in _reference(f"{name}.{method}", one, "###")]
+    imports = _imports(dict.fromkeys(_free_names(names), "demur"))
+    return "\n\n".join([*parts, IMPORTS, imports, *names]) + "\n"
 
 
 def _reference(name: str, found: Any, heading: str = "##") -> Iterator[str]:

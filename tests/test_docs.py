@@ -4,6 +4,7 @@ Commands of the pages on lists, outcomes, gold standards and understanding are r
 what was recorded of them.
 """
 
+import doctest
 import json
 import re
 import shlex
@@ -12,7 +13,7 @@ import subprocess
 import sys
 import tomllib
 from collections.abc import Callable, Iterator
-from contextlib import closing
+from contextlib import chdir, closing
 from pathlib import Path
 from typing import Any
 
@@ -434,6 +435,18 @@ def test_the_page_on_figures_names_every_figure_and_no_other() -> None:
     code = "".join(file.read_text(encoding="utf-8") for file in files)
     assert listed <= set(re.findall(r"def ([a-z_]+)_chart\(", code))
     assert set(re.findall(r'[."]([a-z_]+)_chart"', code)) - listed <= {"bare_curve", "bare_reading", "smooth"}
+
+
+@pytest.mark.parametrize("name", ["measures", "python"])
+def test_the_examples_of_a_reference_run_when_they_are_pasted_after_its_imports(name: str, tmp_path: Path) -> None:
+    page = read_page(name)
+    imported: dict[str, Any] = {}
+    exec(blocks("python", page)[0], imported)
+    runner = doctest.DocTestRunner(verbose=False)
+    with chdir(tmp_path):
+        for example in blocks("pycon", page):
+            runner.run(doctest.DocTestParser().get_doctest(example, dict(imported), name, name, 0))
+    assert runner.summarize().failed == 0
 
 
 def test_the_readmes_make_targets_exist() -> None:
