@@ -1,6 +1,7 @@
 import numpy as np
 import pytest
 
+import demur
 from demur.core.show.charts import chart_table
 from demur.core.show.html import frame_table
 from demur.core.show.results import threshold_text
@@ -19,6 +20,7 @@ from demur.returns.presentation import (
     of_scores,
     of_validation,
     one_threshold_table,
+    path_table,
 )
 from demur.returns.table import Reading, responses
 from demur.returns.tally import ConfidenceGrid
@@ -231,3 +233,16 @@ def test_score_shows_names_without_what_all_share_and_keeps_them_whole_in_its_do
 def test_score_of_one_system_shows_its_name_whole(simulated):
     shown = of_scores(evaluate(responses(simulated("long" * 20, n=60)), replicates=20))
     assert shown.sentences[0].startswith(f"{'long' * 20}: ")
+
+
+def test_the_row_of_a_cost_ratio_of_1_is_what_is_recommended():
+    given = [(0.1, False), (0.2, True), (0.9, True)]
+    rows = [{"id": confidence, "confidence": confidence, "correct": correct} for confidence, correct in given]
+    tabled = path_table(demur.threshold(rows, cost_ratio=1)).rows
+    assert [row[:3] for row in tabled] == [("1", "0", "0.0 %"), ("0 to below 1", "0.2", "33.3 %")]
+    assert [row[0] for row in path_table(demur.threshold(rows, cost_ratio=0.5)).rows] == ["0 to 1"]
+
+
+def test_inputs_and_alternatives_are_no_slices():
+    rows = [{"id": 1, "input": "q", "target": "a", "prediction": "a", "nbest": [{"label": "a", "p": 1}], "domain": "d"}]
+    assert demur.validate(rows).slices == ["domain"]

@@ -197,9 +197,9 @@ class ValidatedTable:
 
     @property
     def slices(self) -> list[str]:
-        """The columns to slice by."""
+        """The columns to slice by: those that play no part of their own."""
         frame = self.responses.frame
-        aside = (DEPLOYED, STRATUM) if are_drawn_by_strata(frame) else (DEPLOYED,)
+        aside = {DEPLOYED, "input", "nbest"} | ({STRATUM} if are_drawn_by_strata(frame) else set())
         return [name for name in frame.columns[frame.columns.index("weight") + 1 :] if name not in aside]
 
     @property

@@ -31,7 +31,7 @@ from demur.returns.examples import ValidatedTable
 from demur.returns.measures import ErrorAtNonreturn, NonreturnAtError
 from demur.returns.recalibration import Calibration, RecalibratedLog
 from demur.returns.recalibration_views import of_calibration, of_recalibrated_log
-from demur.returns.threshold import Choice, curve_cutoff, printed_frame
+from demur.returns.threshold import Choice, Stretch, curve_cutoff, printed_frame
 
 SHORT_NAMES = {
     "forced_error": "error, all returned",
@@ -207,12 +207,20 @@ def of_choice(choice: Choice, evaluation: Evaluation | None = None) -> Presentat
 
 
 def path_table(choice: Choice) -> ResultTable:
-    """The best threshold for every cost ratio, and what it gives."""
+    """The best threshold for every cost ratio, and what it gives.
+
+    At a ratio of 1 every answer is returned, where withholding some that are wrong would cost the same.
+    """
+    parts: list[tuple[str, Choice | Stretch]] = [
+        (f"{stretch.ratio_from:.3g} to {stretch.ratio_to:.3g}", stretch) for stretch in choice.path
+    ]
+    if choice.cost_ratio == 1 and choice.nonreturn < choice.path[0].nonreturn:
+        parts[0] = (f"{choice.path[0].ratio_from:.3g} to below 1", choice.path[0])
+        parts.insert(0, ("1", choice))
     rows = []
-    for stretch in choice.path:
-        ratios = f"{stretch.ratio_from:.3g} to {stretch.ratio_to:.3g}"
-        rates = (tabled_percent(stretch.nonreturn), tabled_percent(stretch.error), tabled_risk(stretch.risk))
-        rows.append((ratios, stretch.printed_threshold, *rates))
+    for ratios, one in parts:
+        rates = (tabled_percent(one.nonreturn), tabled_percent(one.error), tabled_risk(one.risk))
+        rows.append((ratios, one.printed_threshold, *rates))
     columns = ("cost ratio", "threshold", "non-return", "error", "wrong of returned")
     return ResultTable("Best threshold by cost ratio", columns, tuple(rows))
 
