@@ -477,7 +477,8 @@ def places_in(page: Path) -> set[str]:
     """The headings of a page as links name them."""
     prose = re.sub(r"^```.*?^```$", "", page.read_text(encoding="utf-8"), flags=re.MULTILINE | re.DOTALL)
     headings = re.findall(r"^#+ (.*)$", prose, re.MULTILINE)
-    return {re.sub(r"[-\s]+", "-", re.sub(r"[^\w\s-]", "", one.lower()).strip()) for one in headings}
+    named = set(re.findall(r'^<a id="([\w-]+)"></a>$', prose, re.MULTILINE))
+    return named | {re.sub(r"[-\s]+", "-", re.sub(r"[^\w\s-]", "", one.lower()).strip()) for one in headings}
 
 
 def test_every_page_is_in_the_navigation_and_only_references_are_long() -> None:
