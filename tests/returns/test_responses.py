@@ -370,8 +370,7 @@ def test_missing_columns_are_told_with_bad_values():
     with pytest.raises(DataError, match="needs a column target") as caught:
         responses([{"confidence": "high", "weight": -1}])
     assert [fault.rule for fault in caught.value.faults] == [
-        "needs a column target or correct to tell right from wrong",
-        "needs a column prediction",
+        "needs a column target or correct to tell right from wrong and a column prediction",
         "must be a number",
         "must be a number of 0 or more, and within 1e-100 and 1e100 unless it is 0",
     ]
