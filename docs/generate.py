@@ -97,7 +97,8 @@ def commands_page() -> str:
 
     commands: Any = typer.main.get_command(app_of()).commands  # type: ignore[attr-defined]
     shared = _widespread(commands)
-    parts = ["# Commands", HERE, "Exit codes: 0 fine; 1 a gate did not hold; 2 usage or bad input; 3 internal error."]
+    codes = "0 fine; 1 a gate failed, or a check found a fault; 2 usage or bad input; 3 internal error"
+    parts = ["# Commands", HERE, f"Exit codes: {codes}."]
     for panel, names in PANELS.items():
         parts.append(f"## {panel}")
         parts += [part for name in names for part in _section(commands[name], f"demur {name}", "###", shared)]
