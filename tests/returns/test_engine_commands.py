@@ -155,7 +155,10 @@ WRONG = {
         ("score", "run.jsonl", "--engine", "duckdb"),
         "run.jsonl is not Parquet, which engines read (leave out --engine to read it in memory, or convert it",
     ),
-    "a folder without Parquet": (("score", "."), ". holds no .parquet file (it holds run.jsonl; './*.jsonl' reads files as systems)"),
+    "a folder without Parquet": (
+        ("score", "."),
+        ". holds no .parquet file (it holds run.jsonl; './*.jsonl' reads files as systems)",
+    ),
     "a master that does not answer": (
         ("score", "lake", "--engine", "spark", "--spark-master", "spark://127.0.0.1:1"),
         "--spark-master spark://127.0.0.1:1 does not answer (127.0.0.1:1: Connection refused); is it running?",
