@@ -413,6 +413,35 @@ def test_a_command_of_the_gallery_has_options_that_there_are_and_names_a_figure(
         assert re.search(rf'"{figure}"|\b{figure}_chart\b', code), f"no figure is called {figure}"
 
 
+TYPED_LINES = sorted(
+    {
+        re.split(r" +[>#] ?", line)[0]
+        for page in [ROOT / "README.md", *PAGES]
+        for language in ("sh", "bash")
+        for block in blocks(language, page.read_text(encoding="utf-8"))
+        for line in block.splitlines()
+        if line.startswith("demur ") and not line.startswith("demur --")
+    }
+)
+"""The lines of shell blocks that show no output."""
+
+
+@pytest.mark.parametrize("line", TYPED_LINES)
+def test_a_line_of_a_shell_block_has_a_command_and_options_that_there_are(line: str) -> None:
+    words = shlex.split(line)[1:]
+    command = command_of(words)
+    assert not hasattr(command, "commands")
+    known = {name for one in command.params for name in (*one.opts, *one.secondary_opts)}
+    assert not {word for word in words if word.startswith("--")} - known
+
+
+@pytest.mark.parametrize("line", [line for line in TYPED_LINES if line in read_page("figures")])
+def test_the_lines_of_the_page_on_figures_run(folder: Path, wizards: Path, line: str) -> None:
+    made = wizards if " trials.csv " in line else folder
+    done = inside(at_fewer_draws(line), made)
+    assert done.returncode == 0, done.stderr
+
+
 def command_of(words: list[str]) -> Any:
     """The command that the first words name."""
     import typer
