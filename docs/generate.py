@@ -202,12 +202,12 @@ Every document begins with `"format": 1`. While that number stays, keys are only
 | key | holds |
 |---|---|
 | `value`, `low`, `high` | a number and the ends of its interval; `level` is the confidence level, 0.95 by default |
-| `why` | why a number is undefined; its `value` is `null` then |
+| `why` | why a number, or its interval, is undefined; it is `null` then |
 | `p`, `p_adjusted` | a p-value, and the same after correction for all tests of the document |
 | `system`, `n` | the name of a system, and how many inputs it was given |
 | `signature` | the measure with its parameters, the number of inputs, the digest of the data, the version |
 | `error`, `nonreturn` | shares of all inputs: answered wrongly, and withheld |
-| `threshold` | the least confidence that is returned; the texts `"inf"` and `"-inf"` where it has no end |
+| `threshold` | the least confidence that is returned; `null` returns nothing; infinite ones are `"inf"` and `"-inf"` |
 | `verdict`, `better` | the result of a comparison in the words of `demur compare` |
 | `notes`, `warnings` | sentences: what was assumed, and what to look at |
 
